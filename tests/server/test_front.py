@@ -15,8 +15,10 @@ from lore.http.auth import Logins
 from lore.http.request_limits import Limits
 from lore.http.write_endpoints import Toolbox
 from lore.proxy.address import API_PREFIX
+from lore.settings import Settings
 from lore.tools import tool_registry
-from tests.server.served import HOST, Reply, Served, serving
+from tests.server.served import HOST, Reply, Served, call, serving
+from tests.waiting import eventually
 
 STORE = f"{API_PREFIX}/tools/store"
 
@@ -295,3 +297,23 @@ def test_slow_requests_of_one_owner_stop_nobody_else(served: Served, ann: str, b
     with served.server.pool.lease(served.registry.get_owner("ann").id) as service:
         service.memory.database.submit(lambda _db: release.wait(60))
         served.run(work())
+
+
+def test_a_stream_gives_its_place_to_somebody_who_needs_it(tmp_path):
+    def one_place(settings: Settings) -> Settings:
+        return replace(settings, server_open_memories=1)
+
+    with serving(tmp_path, change=one_place) as served:
+        ann, ben = served.add("ann"), served.add("ben")
+        pieces: list[bytes] = []
+
+        async def listen() -> None:
+            headers = [("authorization", f"Bearer {ann}")]
+            await call(served.server.app, "GET", f"{API_PREFIX}/events", headers, b"", heard=pieces)
+
+        stream = asyncio.run_coroutine_threadsafe(listen(), served.loop)
+        eventually(lambda: pieces)
+        assert served.get(f"{API_PREFIX}/fragments", ben).status == 200
+        stream.result(60)
+        assert pieces[-1] == b""  # it ended in order, and a browser connects again
+        assert served.get(f"{API_PREFIX}/fragments", ann).status == 200

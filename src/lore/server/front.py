@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 from urllib.parse import parse_qsl
 
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -24,8 +24,11 @@ from lore.http import auth
 from lore.http.auth import Logins
 from lore.http.explorer_pages import ExplorerFiles, serve_health
 from lore.http.middleware import FORWARDED, ErrorMiddleware
+from lore.http.openapi import EVENTS_PATH
 from lore.http.request_limits import ConcurrencyLimit, Limits, RateLimiter, check_head_size
+from lore.mcp.lazy_apps import MCP, SSE
 from lore.memory.access import KEY_MARK
+from lore.proxy.address import API_PREFIX
 from lore.records.server_records import ServerKey
 from lore.server.owner_pool import OwnerPool
 from lore.server.owner_service import TEAM, OwnerService, ServerThreads
@@ -41,6 +44,8 @@ _NO_KEY = (
     " beside a provider's key. The operator creates it with 'lore key create'."
 )
 _HANDLE_BYTES = 9
+_STREAMS = frozenset({f"{API_PREFIX}{EVENTS_PATH}", MCP, SSE})
+"""Paths whose responses may last for hours, without work on the memory."""
 
 
 class OwnerLogins:
@@ -123,6 +128,8 @@ class Front:
         self._on_request, self._on_shutdown = on_request, on_shutdown
         self._health = serve_health(ExplorerFiles())
         self._threads = threads
+        self._streams: dict[str, set[CancelScope]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._rates = RateLimiter(limits.requests_per_minute)
         self._anonymous_rates = RateLimiter(limits.anonymous_per_minute)
         self._app: ASGIApp = ErrorMiddleware(
@@ -190,9 +197,48 @@ class Front:
         service = await self._acquire(caller.owner)
         try:
             app = service.app or await service.get_app()
-            await app(inner, receive, send)
+            if scope["method"] == "GET" and scope["path"] in _STREAMS:
+                await self._serve_stream(caller.owner, app, inner, receive, send)
+            else:
+                await app(inner, receive, send)
         finally:
             self._pool.release(caller.owner)
+
+    async def _serve_stream(
+        self, owner: str, app: ASGIApp, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve a stream until it ends, or until somebody else needs the place of its memory.
+
+        The client then connects again.
+        """
+        is_open = False
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal is_open
+            is_open = message["type"] == "http.response.start" or message.get("more_body", False)
+            await send(message)
+
+        with CancelScope() as stream, self._pool.as_stream(owner):
+            ending = self._streams.setdefault(owner, set())
+            ending.add(stream)
+            self._loop = asyncio.get_running_loop()
+            try:
+                await app(scope, receive, send_and_note)
+            finally:
+                ending.discard(stream)
+                if not ending:
+                    self._streams.pop(owner, None)
+        if is_open:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def end_streams(self, owner: str) -> None:
+        """End the streams of an owner; call it from any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._cancel_streams, owner)
+
+    def _cancel_streams(self, owner: str) -> None:
+        for stream in self._streams.pop(owner, set()):
+            stream.cancel()
 
     async def _acquire(self, owner: str) -> OwnerService:
         service = self._pool.try_acquire(owner)

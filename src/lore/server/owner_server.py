@@ -83,6 +83,7 @@ class OwnerServer:
             OwnerService.close,
             most=settings.server_open_memories,
             idle_s=settings.server_idle_close_s,
+            on_crowded=lambda owner: self.app.end_streams(owner),
         )
         self.background = BackgroundWork(registry, self.pool, settings, tasks=tasks)
         self.counters = FrontCounters()
