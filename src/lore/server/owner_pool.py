@@ -20,6 +20,9 @@ log = logging.getLogger("lore.server")
 WAIT_S = 5.0
 """How long a request waits for a place in a full pool."""
 
+_OPENING_S = 30.0
+"""How long it waits while another one opens or closes the same memory; a disk may be slow."""
+
 
 @dataclass(slots=True)
 class _Entry(Generic[T]):
@@ -91,7 +94,7 @@ class OwnerPool(Generic[T]):
 
     def acquire(self, owner: str, *, wait_s: float = WAIT_S, is_use: bool = True) -> T:
         """Lease what an owner has; open it first if needed. Every lease is released once."""
-        until = time.monotonic() + wait_s
+        came_s = time.monotonic()
         while True:
             evicted: tuple[str, T] | None = None
             with self._changed:
@@ -106,6 +109,8 @@ class OwnerPool(Generic[T]):
                 evicted = self._start_eviction() if entry is None else None
                 if entry is None and evicted is None:
                     self._end_streams()
+                # One that is being opened has its place: that takes as long as it takes.
+                until = came_s + (wait_s if entry is None else max(wait_s, _OPENING_S))
                 if evicted is None and not self._changed.wait(max(0.0, until - time.monotonic())):
                     msg = "The server has too many memories open."
                     raise StoreBusy(msg, hint="Try again in a moment.")
