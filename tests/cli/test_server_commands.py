@@ -28,6 +28,18 @@ def test_owners_are_listed_with_their_budgets(people: Lore):
     assert [one["name"] for one in listed] == ["ann", "ben"]
 
 
+def test_a_budget_is_shown_set_and_cleared(people: Lore):
+    shared = {"LORE_DAILY_BUDGET": "9"}
+    for words in (("owner", "budget", "ann"), ("team", "budget", "harbor")):
+        shown = f"{words[2]}: $9.00 a day (of the server)\n"
+        assert people(*words, env=shared).works().out == shown
+        assert people(*words).works().out == f"{words[2]}: no budget\n"
+        people(*words, "2.5").works()
+        assert people(*words, env=shared).works().out == f"{words[2]}: $2.50 a day\n"
+        assert people(*words, "--clear", env=shared).works().out == shown
+        people(*words, "1", "--clear").fails_with(2)
+
+
 def test_teams_have_members_and_a_quorum(people: Lore):
     assert people("team", "members", "harbor").works().out == "ann\nben\n"
     assert "2 members  2 approvals" in people("team", "list").works().out

@@ -7,7 +7,7 @@ import json
 from starlette.exceptions import HTTPException
 
 from lore import errors
-from lore.errors import LoreError, NotFound, RateLimited, StoreFull
+from lore.errors import CycleRunning, LoreError, NotFound, RateLimited, StoreFull
 from lore.http import error_responses as problems
 
 
@@ -27,6 +27,7 @@ def test_an_error_is_told_by_its_name_with_its_hint():
         "NotFound", "Nothing there.", "Look elsewhere.",
     )  # fmt: skip
     assert problems.lore_error_response(StoreFull("Full.")).status_code == 507
+    assert problems.lore_error_response(CycleRunning("It runs.")).status_code == 503
 
 
 def test_who_has_to_wait_is_told_for_how_many_whole_seconds():

@@ -108,6 +108,14 @@ def test_a_browser_logs_in_once_by_its_address_and_reads_by_its_cookie(served: S
     assert served.ask("GET", "/api/v1/stats", headers={"cookie": cookie}).status == 200
 
 
+def test_a_page_of_another_site_logs_no_browser_in(served: Served):
+    path = served.post("/api/v1/logins", {}).json["path"]
+    foreign = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    assert served.ask("GET", path, headers=foreign).status == 403
+    typed = {"sec-fetch-site": "none", "sec-fetch-mode": "navigate"}
+    assert served.ask("GET", path, headers=typed).status == 303  # the ticket was not used up
+
+
 def test_a_change_by_cookie_needs_the_origin_of_the_page(served: Served):
     cookie, own = log_in(served), f"http://{served.host}:{served.port}"
     kind = "application/json"

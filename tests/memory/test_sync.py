@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -64,6 +67,18 @@ def test_a_bundle_without_its_end_is_refused(pair: Pair, tmp_path: Path, length:
         one.sync.read_bundle(tmp_path / "cut")
 
 
+@pytest.mark.only_sqlite("a file that is refused before it is stored")
+def test_a_bundle_is_not_read_on_without_a_seal(pair: Pair, tmp_path: Path) -> None:
+    one, _ = pair
+    one.sync.write_bundle(tmp_path / "bundle")
+    header = gzip.decompress((tmp_path / "bundle").read_bytes()).splitlines()[0]
+    line = b'"' + b"x" * 1_000_000 + b'"'
+    with gzip.open(tmp_path / "endless", "wb", compresslevel=1) as packed:
+        packed.write(b"\n".join([header, *[line] * 70]))
+    with pytest.raises(SyncError, match="larger than"):
+        one.sync.read_bundle(tmp_path / "endless")
+
+
 def test_a_bundle_of_another_format_is_refused(pair: Pair, tmp_path: Path) -> None:
     one, _ = pair
     (tmp_path / "later").write_bytes(gzip.compress(b'{"lore_sync":2}\n'))
@@ -102,6 +117,20 @@ def test_a_server_that_is_off_is_unreachable(tmp_path: Path) -> None:
         memory.sync("http://127.0.0.1:9")
 
 
+def test_the_state_shows_why_each_target_failed(pair: Pair) -> None:
+    one, _ = pair
+    targets = ("http://192.0.2.7/", "http://192.0.2.7", "ssh://me@192.0.2.8:22")
+    one.context.settings = replace(one.settings, sync_ssh="no-such-ssh")
+    for target in targets:
+        with pytest.raises(SyncError):
+            one.sync(target)
+    shown = {peer.name: peer for peer in one.sync.state().peers}
+    assert sorted(shown) == ["http://192.0.2.7", "ssh://me@192.0.2.8:22"]
+    assert "not encrypted" in shown["http://192.0.2.7"].problem
+    assert "cannot be started" in shown["ssh://me@192.0.2.8:22"].problem
+    assert {(peer.machine, peer.synced_at) for peer in shown.values()} == {("", None)}
+
+
 @pytest.mark.only_sqlite("bytes in the files of a home")
 def test_a_forgotten_fragment_leaves_no_bytes_on_the_other_machine(
     pair: Pair, tmp_path: Path
@@ -117,6 +146,47 @@ def test_a_forgotten_fragment_leaves_no_bytes_on_the_other_machine(
     assert other.sync.read_bundle(tmp_path / "before", trust=True).changed == 0
     files = [file for file in (tmp_path / "other").rglob("*") if file.is_file()]
     assert [file.name for file in files if b"zebrafish" in file.read_bytes()] == []
+
+
+DIES_AFTER_THE_COMMIT = """
+import json, os, sys
+from pathlib import Path
+from tests.store.samples import open_memory
+
+with open_memory(Path(sys.argv[1])) as memory:
+    memory.database.write(lambda db: db.raw.set_wal_hook(lambda *_: os._exit(9)))
+    memory.sync.receive(json.load(sys.stdin), machine="aa")
+"""
+
+
+@pytest.mark.only_sqlite("bytes in the files of a home")
+def test_a_kill_after_a_forget_is_applied_leaves_the_text_in_no_file(
+    pair: Pair, tmp_path: Path
+) -> None:
+    one, other = pair
+    code = tmp_path / "code"
+    (code / ".git").mkdir(parents=True)
+    stored = one.remember("Plan the harbor with zebrafish.", project=str(code), kind="decision")
+    one.sync.describe()
+    other.sync.receive(one.sync.changes().records, machine="aa")
+    page = code / ".lore.md"
+    other.knowledge.share(other.knowledge.plan_share(str(code), page), page)
+    assert b"zebrafish" in page.read_bytes()
+    other.maintenance.backup()
+    one.forget(id=stored.id)
+    one.sync.describe()
+    forgets = json.dumps([one for one in one.sync.changes().records if one["kind"] == "forget"])
+    home = other.settings.home
+    killed = subprocess.run(
+        [sys.executable, "-c", DIES_AFTER_THE_COMMIT, str(home)],
+        input=forgets, text=True, cwd=Path(__file__).parents[2], check=False,
+    )  # fmt: skip
+    assert killed.returncode == 9
+    assert b"zebrafish" not in page.read_bytes()
+    assert any(b"zebrafish" in file.read_bytes() for file in home.rglob("*") if file.is_file())
+    (upkeep,) = (task for task in periodic_tasks(other.settings) if task.name == "upkeep")
+    upkeep.run(other, lambda: False)
+    assert not any(b"zebrafish" in file.read_bytes() for file in home.rglob("*") if file.is_file())
 
 
 def test_the_daemon_syncs_only_where_both_target_and_interval_are_set() -> None:

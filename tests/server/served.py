@@ -111,9 +111,14 @@ def _headers(key: str, headers: Mapping[str, str]) -> dict[str, str]:
 
 
 async def call(
-    app: Any, method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes
+    app: Any,
+    method: str,
+    path: str,
+    headers: Sequence[tuple[str, str]],
+    body: bytes,
+    heard: list[bytes] | None = None,
 ) -> Reply:
-    """Call an ASGI app with one request."""
+    """Call an ASGI app with one request; `heard` collects a stream until the server ends it."""
     from urllib.parse import unquote_to_bytes
 
     raw_path, _, query = path.partition("?")
@@ -133,7 +138,7 @@ async def call(
     left = asyncio.Event()
     sent = [{"type": "http.request", "body": body, "more_body": False}]
     started: dict[str, Any] = {}
-    pieces: list[bytes] = []
+    pieces: list[bytes] = [] if heard is None else heard
 
     async def receive() -> Mapping[str, Any]:
         if sent:
@@ -146,7 +151,7 @@ async def call(
             started.update(message)
         else:
             pieces.append(message.get("body", b""))
-            is_stream = any(
+            is_stream = heard is None and any(
                 name == b"content-type" and value.startswith(b"text/event-stream")
                 for name, value in started["headers"]
             )

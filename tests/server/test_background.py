@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from lore.server.owner_service import MemoryOpener, SharedModels
 from lore.settings import Settings, load
 from tests.fakes import FakeEmbedder
 from tests.server.served import Served, database_of, on_both_engines, serving
+from tests.waiting import eventually
 
 
 class Seconds:
@@ -83,6 +85,32 @@ def test_one_with_much_to_do_delays_the_others_by_one_slice(work, log: Log, seco
         work.work_once()
         seconds.now += 1
     assert log.seen == ["ann", "ben", "cy", "ann", "ann"]
+
+
+def test_one_who_waits_for_a_model_stops_nobody_else(served: Served, log: Log):
+    answered, begun = threading.Event(), threading.Event()
+    ann = served.registry.get_owner("ann").id
+
+    def run(memory: Memory, stopping: object) -> TaskResult:
+        result = log.run(memory, stopping)
+        if memory.settings.home.name == ann:
+            begun.set()
+            answered.wait(60)
+        return result
+
+    task = PeriodicTask("digest", "digesting", 0.01, run)
+    settings = load({}, home=served.home).settings
+    work = BackgroundWork(served.registry, served.server.pool, served.store, settings, tasks=[task])
+    for name in ("ann", "ben", "cy"):
+        work.note_request(served.registry.get_owner(name).id)
+    work.start()
+    try:
+        assert begun.wait(60)
+        eventually(lambda: log.seen.count("ben") > 1 and log.seen.count("cy") > 1)
+        assert log.seen.count("ann") == 1
+    finally:
+        answered.set()
+        assert work.stop(60)
 
 
 def test_a_failure_of_one_stops_nobody_else(work: BackgroundWork, log: Log, seconds: Seconds):

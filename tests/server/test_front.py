@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from dataclasses import replace
 
 import pytest
@@ -14,8 +15,10 @@ from lore.http.auth import Logins
 from lore.http.request_limits import Limits
 from lore.http.write_endpoints import Toolbox
 from lore.proxy.address import API_PREFIX
+from lore.settings import Settings
 from lore.tools import tool_registry
-from tests.server.served import HOST, Served, on_both_engines, serving
+from tests.server.served import HOST, Reply, Served, call, on_both_engines, serving
+from tests.waiting import eventually
 
 STORE = f"{API_PREFIX}/tools/store"
 
@@ -150,6 +153,21 @@ def test_a_browser_logs_in_with_a_ticket_and_only_into_its_own_memory(
     assert served.get(f"{API_PREFIX}/fragments", cookie=cookie).status == 401
 
 
+def test_a_page_of_another_site_logs_no_browser_in(served: Served, ann: str):
+    path = served.post(f"{API_PREFIX}/logins", {}, ann).json["path"]
+    assert served.get(path, sec_fetch_site="cross-site").status == 403
+    assert served.get(path, sec_fetch_site="none").status == 303
+
+
+def test_no_owner_waits_for_the_long_requests_of_another():
+    def limiters() -> set[object]:
+        toolbox = Toolbox(tool_registry.TOOLS, tool_registry.call_tool)
+        return {one.limiter for one in endpoints_of(toolbox, Logins("x")) if one.limiter}
+
+    assert len(limiters()) >= 6
+    assert not limiters() & limiters()
+
+
 def test_a_cookie_is_for_https_alone_behind_a_proxy_that_speaks_it(served: Served, ann: str):
     path = served.post(f"{API_PREFIX}/logins", {}, ann).json["path"]
     assert "Secure" in served.get(path, x_forwarded_proto="https").header("set-cookie")
@@ -256,3 +274,48 @@ def test_requests_of_many_owners_at_once_stay_apart(tmp_path):
         for name, texts in zip(keys, served.run(use_all()), strict=True):
             assert sorted(texts) == [f"{name} keeps number {i}" for i in range(3)]
         assert len(served.server.pool) <= 4
+
+
+def test_slow_requests_of_one_owner_stop_nobody_else(served: Served, ann: str, ben: str):
+    remember(served, ann, "The harbor gate opens at six.")
+    remember(served, ben, "The pier is closed.")
+
+    async def work() -> None:
+        async def store(place: int) -> Reply:
+            sent = {"content-type": "application/json", "authorization": f"Bearer {ann}"}
+            body = json.dumps({"content": f"Gate {place} is open."}).encode()
+            return await served.ask("POST", STORE, sent, body)
+
+        slow = [asyncio.ensure_future(store(place)) for place in range(24)]
+        await asyncio.sleep(0)
+        headers = {"authorization": f"Bearer {ben}"}
+        for path in ("/status", f"{API_PREFIX}/fragments"):
+            assert (await served.ask("GET", path, headers)).status == 200
+        assert not any(task.done() for task in slow)
+        release.set()
+        await asyncio.gather(*slow)
+
+    release = threading.Event()
+    with served.server.pool.lease(served.registry.get_owner("ann").id) as service:
+        service.memory.database.submit(lambda _db: release.wait(60))
+        served.run(work())
+
+
+def test_a_stream_gives_its_place_to_somebody_who_needs_it(tmp_path):
+    def one_place(settings: Settings) -> Settings:
+        return replace(settings, server_open_memories=1)
+
+    with serving(tmp_path, change=one_place) as served:
+        ann, ben = served.add("ann"), served.add("ben")
+        pieces: list[bytes] = []
+
+        async def listen() -> None:
+            headers = [("authorization", f"Bearer {ann}")]
+            await call(served.server.app, "GET", f"{API_PREFIX}/events", headers, b"", heard=pieces)
+
+        stream = asyncio.run_coroutine_threadsafe(listen(), served.loop)
+        eventually(lambda: pieces)
+        assert served.get(f"{API_PREFIX}/fragments", ben).status == 200
+        stream.result(60)
+        assert pieces[-1] == b""  # it ended in order, and a browser connects again
+        assert served.get(f"{API_PREFIX}/fragments", ann).status == 200

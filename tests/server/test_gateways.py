@@ -12,6 +12,7 @@ import pytest
 from lore.gateway.billing import BudgetGuard
 from lore.gateway.request_head import Upstreams
 from lore.proxy.address import API_PREFIX
+from lore.settings import write_user_setting
 from tests.server.served import Reply, Served, database_of, on_both_engines, serving
 from tests.upstream import running_upstream
 from tests.upstream.server import Upstream
@@ -123,6 +124,10 @@ def test_budgets_are_of_owners_and_teams_and_change_at_once(served: Served, up: 
     assert b"lore_budget_pressure 1.0" in served.get("/metrics", ann).body
     operator, _ = served.registry.create_key("operator", scopes=("read",))
     assert served.get("/status", operator).json["budget_pressure"] == 1.0
+    served.registry.set_budget(served.folder("ann"), None)
+    assert served.get("/status", ann).json["budget_pressure"] == 0.0
+    write_user_setting(served.home, "daily_budget", "0")  # of the server: for all without their own
+    assert served.get("/status", ann).json["budget_pressure"] == 1.0
 
 
 def test_the_budget_of_a_team_limits_its_key(served: Served):

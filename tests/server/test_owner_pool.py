@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
@@ -84,6 +85,24 @@ def test_a_request_waits_for_a_place(pool: OwnerPool[Opened]):
     assert got.is_set()
     assert pool.owners() == ["ben", "cy"]
     pool.release("ben")
+
+
+def test_a_request_waits_while_another_one_opens_its_memory(counts):
+    opening, may_open = threading.Event(), threading.Event()
+
+    def open_(owner: str) -> Opened:
+        opening.set()
+        assert may_open.wait(60)
+        return Opened(owner, counts)
+
+    pool = OwnerPool(open_, Opened.close, most=2, idle_s=60)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(pool.acquire, "ann")
+        assert opening.wait(60)
+        second = threads.submit(pool.acquire, "ann", wait_s=0.0)
+        assert not wait([second], timeout=0.2).done
+        may_open.set()
+        assert first.result(60) is second.result(60)
 
 
 def test_idle_ones_are_closed_and_background_work_is_no_use(pool, seconds, counts):

@@ -196,6 +196,15 @@ def test_a_backup_of_a_running_server_serves_like_the_original(data: Path, ann: 
         assert server.texts(ann) == {"The harbor gate opens at six."}
 
 
+def test_a_backup_does_not_replace_a_file(data: Path, tmp_path: Path):
+    from lore.errors import InvalidInput
+
+    (tmp_path / "notes.txt").write_text("mine")
+    with Registry.open(data) as registry, pytest.raises(InvalidInput, match="is a file"):
+        back_up(registry, tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
 def test_a_backup_that_fails_leaves_nothing(data: Path, ann: str, tmp_path: Path):
     from lore.errors import StoreError
 

@@ -82,6 +82,36 @@ def test_the_recall_tool_says_who_published(served: Served, team):
     assert "published by ann to team harbor" in reply.body.decode()
 
 
+def test_members_read_and_ask_what_is_approved_and_nobody_else(served: Served, team):
+    served.registry.set_quorum("harbor", 1)
+    published = publish(served, team["ann"])
+    pending = served.get(PATH, team["ben"]).json[0]["fragment_id"]
+    assert pending == ""
+    act(served, team["ben"], "approve", published["id"])
+    (hit,) = recall(served, team["cy"])
+
+    def read(name: str, id_: str = hit["id"]) -> Reply:
+        return served.post(f"{API_PREFIX}/tools/read", {"ids": [id_]}, team[name])
+
+    def ask(name: str) -> dict[str, Any]:
+        question = {"query": "When does the harbor gate code rotate?"}
+        return dict(served.post(f"{API_PREFIX}/ask", question, team[name]).json)
+
+    for id_ in (hit["id"], hit["id"][:13]):
+        (item,) = read("cy", id_).json["data"]["items"]
+        assert (item["text"], item["origin"]) == (TEXT, "peer")
+        assert item["title"].startswith("published by ann to team harbor")
+    (citation,) = ask("cy")["citations"]
+    assert citation["said_by"] == "peer, published by ann to team harbor"
+    missing = f"{hit['id'][:9]}ffff{hit['id'][13:]}"
+    bodies = [read("dora", id_).body.replace(id_.encode(), b"ID") for id_ in (hit["id"], missing)]
+    assert bodies[0] == bodies[1]
+    assert ask("dora")["citations"] == []
+    act(served, team["ann"], "withdraw", published["id"])
+    assert read("cy").status == 404
+    assert ask("cy")["citations"] == []
+
+
 def test_a_key_of_the_team_with_admin_decides_alone(served: Served, team):
     published = publish(served, team["ann"])
     admin, _ = served.registry.create_key("lead", owner="ben", team="harbor", scopes=ALL)
@@ -137,6 +167,12 @@ def test_a_team_of_others_answers_like_no_team(served: Served, team):
         assert len({(reply.status, reply.body) for reply in replies}) == 1
         assert replies[0].status == 404
     assert served.get(f"{API_PREFIX}/teams", team["dora"]).json == []
+
+
+def test_a_team_is_found_by_its_name_in_any_case(served: Served, team):
+    for name in ("HARBOR", "%20Harbor"):
+        assert served.get(f"{API_PREFIX}/teams/{name}/publications", team["ann"]).json == []
+        assert served.get(f"{API_PREFIX}/teams/{name}/publications", team["dora"]).status == 404
 
 
 def test_publishing_again_is_the_same_publication(served: Served, team):

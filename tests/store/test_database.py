@@ -193,6 +193,14 @@ def test_patient_writes_are_committed_without_another_write(database: Database) 
         write.result(PATIENCE_S)
 
 
+def test_a_place_is_of_one_memory_and_stays(tmp_path: Path, database: Database) -> None:
+    again, other = open_at(tmp_path), open_at(tmp_path / "other")
+    assert again.place == database.place
+    assert other.place != database.place
+    again.close()
+    other.close()
+
+
 def test_a_closed_database_raises(database: Database) -> None:
     with database.read() as db:
         database.close()

@@ -97,6 +97,9 @@ def test_two_laptops_by_ssh_survive_kills_of_either_side(tmp_path: Path) -> None
     for place, who in ((2, "remote"), (3, "client"), (4, "remote"), (5, "client")):
         done = one.run("sync", "laptop:", **reach, DIES=f"{who}:{place}")
         assert done.returncode == (18 if who == "remote" else -signal.SIGKILL), done.stderr
+    (failed,) = json.loads(one.do("sync", "--status", "--json"))["peers"]
+    assert (failed["name"], failed["synced_at"]) == ("laptop:", None)
+    assert "ended the connection" in failed["problem"]
     result = one.sync("laptop:", **reach)
     assert result["state_hash"] == result["peer_hash"] == other.hash() == one.hash()
     again = one.sync("laptop:", **reach)

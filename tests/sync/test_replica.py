@@ -22,6 +22,7 @@ from lore.store import (
     distillations,
     fragments,
     hard_delete,
+    native_rows,
     project_rows,
     sessions,
     sync_rows,
@@ -29,6 +30,7 @@ from lore.store import (
 from lore.store.database import Connection, open_database
 from lore.store.hard_delete import ForgetSelection
 from lore.store.project_rows import ProjectLocation
+from lore.sync.registers import LATEST_US, MOST_PAST
 from lore.sync.replica import Replica
 from lore.sync.wire_format import parse_record
 from tests.sync.machines import NOON, Machine
@@ -154,6 +156,29 @@ def test_an_edit_wins_over_what_its_author_saw_though_the_clock_is_years_behind(
     assert content_of(one, id_) == content_of(other, id_) == "The port is 3."
 
 
+def test_an_edit_wins_over_one_of_a_clock_at_the_end_of_time(pair) -> None:
+    one, other = pair
+    id_ = remember(one, "The port is 1.")
+    settle(one, other)
+    (record,) = (one for one in one.replica.changes("").records if one["kind"] == "fragment")
+    text = record["registers"]["text"]
+    text.append([text[:2]])
+    text[0], text[1], text[2]["content"] = LATEST_US, "aa", "The port is 2."
+    one.replica.apply([record], via="aa")
+    settle(one, other)
+    assert content_of(other, id_) == "The port is 2."
+    for place in range(3, 9):
+        edit(pair[place % 2], id_, f"The port is {place}.")
+        settle(one, other)
+        assert {content_of(machine, id_) for machine in pair} == {f"The port is {place}."}
+    edit(one, id_, "The port is 10.")
+    edit(other, id_, "The port is 11.")
+    settle(one, other)
+    with one.database.read() as db:
+        listed = fragments.get_versions(db, number(one, id_))
+    assert [version.reason for version in listed].count("conflict") == 1
+
+
 def test_concurrent_edits_keep_both_texts_and_ask_for_a_decision(pair) -> None:
     one, other = pair
     id_ = remember(one, "The port is 1.", kind="decision")
@@ -169,6 +194,28 @@ def test_concurrent_edits_keep_both_texts_and_ask_for_a_decision(pair) -> None:
             (conflict,) = contradict.open_conflicts(db)
         assert former["The port is 2."] == "conflict"
         assert (conflict.newer.id, conflict.older.content) == (id_, "The port is 2.")
+
+
+def test_a_machine_that_missed_many_edits_sees_no_conflict(pair) -> None:
+    one, other = pair
+    id_ = remember(one, "The port is 0.")
+    settle(one, other)
+    for place in range(1, MOST_PAST + 4):
+        edit(one, id_, f"The port is {place}.")
+        one.replica.scan()
+    settle(one, other)
+    for machine in pair:
+        with machine.database.read() as db:
+            listed = fragments.get_versions(db, number(machine, id_))
+        assert {version.reason for version in listed} == {"edited"}
+    for place in range(MOST_PAST + 1):  # and a real one is seen after as many
+        edit(one, id_, f"The gate is {place}.")
+        one.replica.scan()
+    edit(other, id_, "The harbor has no gate.")
+    settle(one, other)
+    with one.database.read() as db:
+        listed = fragments.get_versions(db, number(one, id_))
+    assert [version.reason for version in listed].count("conflict") == 1
 
 
 def test_a_resolved_conflict_does_not_come_back(pair) -> None:
@@ -271,6 +318,29 @@ def test_a_note_of_a_file_is_tied_to_the_file_on_its_machine_only(pair) -> None:
 SECRET = "ghp_" + "a8Kd0fLq2Xz7Vb4Nc9Wm1Rt6Yp3Hs5Jg0Eu2"
 
 
+def test_no_peer_makes_its_words_a_note_of_a_file_here(pair) -> None:
+    one, other = pair
+    mine = {"native_file": "/home/me/CLAUDE.md", "native_digest": "aa"}
+    id_ = remember(one, "Deploys are on Mondays.", metadata=mine)
+    hostile = remember(other, "Deploys are on Tuesdays.", metadata={"tag": "x"})
+    for machine in pair:
+        machine.replica.scan()
+    records = [*one.replica.changes("").records, *other.replica.changes("").records]
+    for record in (record for record in records if record["kind"] == "fragment"):
+        text = record["registers"]["text"]
+        text[0] += 1
+        text[2]["metadata"] |= {"native_file": "/home/me/AGENTS.md", "native_whole": True}
+        text[2]["content"] += " Ask nobody."
+    one.replica.apply(records, via="aa")
+    with one.database.read() as db:
+        known = fragments.get(db, number(one, id_))
+        new = fragments.get(db, number(one, hostile))
+        assert "Ask nobody" in known.content
+        assert known.metadata == mine
+        assert new.metadata == {"tag": "x"}
+        assert native_rows.find_notes(db).by_file == {mine["native_file"]: [number(one, id_)]}
+
+
 def test_a_secret_that_was_stored_without_redaction_does_not_leave(pair) -> None:
     one, other = pair
     id_ = remember(one, f"The token is {SECRET}.")
@@ -295,6 +365,39 @@ def test_a_secret_that_arrives_is_redacted_and_the_sender_learns_of_it(pair) -> 
     assert "[secret:" in content_of(other, id_)
     settle(one, other)
     assert "[secret:" in content_of(one, id_)
+
+
+def test_a_secret_in_an_edit_that_loses_is_redacted(pair) -> None:
+    one, other = pair
+    one.replica = Replica(one.database, Redactor(bytes(32), active=False))
+    id_ = remember(one, "The port is 1.")
+    settle(one, other)
+    one.skew = timedelta(days=-3)
+    edit(one, id_, f"The token is {SECRET}.")
+    edit(other, id_, "The port is 2.")
+    one.replica.scan()
+    other.replica.scan()
+    assert other.receive(other.page_from(one), one).conflicts == 1
+    assert content_of(other, id_) == "The port is 2."
+    with other.database.read() as db:
+        lost = [one.content for one in fragments.get_versions(db, number(other, id_))]
+    assert any("[secret:" in text for text in lost)
+    assert SECRET.encode() not in other.bytes()
+
+
+def test_a_secret_in_a_record_that_waits_is_redacted(pair) -> None:
+    one, other = pair
+    one.replica = Replica(one.database, Redactor(bytes(32), active=False))
+    id_ = remember(one, f"The token is {SECRET}.")
+    edit(one, id_, "The token is gone.")
+    one.replica.scan()
+    versions = [one for one in one.replica.changes("").records if one["kind"] == "version"]
+    assert SECRET in str(versions)
+    other.replica.apply(versions, via="aa")
+    with other.database.read() as db:
+        (body,) = sync_rows.pending_for(db, id_)
+    assert "[secret:" in body
+    assert SECRET.encode() not in other.bytes()
 
 
 def test_an_edge_that_comes_before_its_ends_waits_for_them(pair) -> None:

@@ -13,10 +13,14 @@ from lore.settings import USER_FILE, Settings, load
 
 
 class DailyBudgetSetting:
-    """Return the daily budget; reload it when the settings file changes."""
+    """Return the daily budget; reload it when a settings file changes.
 
-    def __init__(self, settings: Settings) -> None:
-        self._home, self._path = settings.home, str(Path(settings.home) / USER_FILE)
+    If the home sets none, that of `default_home` applies: the home of the server it is in.
+    """
+
+    def __init__(self, settings: Settings, default_home: Path | None = None) -> None:
+        self._homes = [home for home in (settings.home, default_home) if home is not None]
+        self._paths = [str(Path(home) / USER_FILE) for home in self._homes]
         self._usd = settings.daily_budget
         self._seen = self._look()
 
@@ -25,16 +29,24 @@ class DailyBudgetSetting:
         stamp = self._look()
         if stamp != self._seen:
             with suppress(LoreError, OSError):
-                self._usd = load(home=self._home).settings.daily_budget
+                self._usd = self._load()
             self._seen = stamp  # set last: until then other threads reload as well
         return self._usd
 
-    def _look(self) -> tuple[int, int] | None:
-        try:
-            stat = os.stat(self._path)  # noqa: PTH116 - asked several times a request
-        except OSError:
-            return None
-        return stat.st_mtime_ns, stat.st_size
+    def _load(self) -> float | None:
+        budgets = (load(home=home).settings.daily_budget for home in self._homes)
+        return next((usd for usd in budgets if usd is not None), None)
+
+    def _look(self) -> list[tuple[int, int] | None]:
+        return [_stamp(path) for path in self._paths]
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        stat = os.stat(path)  # noqa: PTH116 - asked several times a request
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size
 
 
 NAME = "budget"

@@ -166,16 +166,38 @@ def _erase(registry: Registry, erase: Callable[[], None]) -> str:
 
 Usd = Annotated[
     float | None,
-    Argument(help="US dollars a day; nothing for that of the settings.", show_default=False, min=0),
+    Argument(help="US dollars a day; without it the budget is shown.", show_default=False, min=0),
+]
+Clear = Annotated[
+    bool, Option("--clear", help="Remove it: the daily_budget of the server's settings applies.")
 ]
 
 
 @owner.command("budget")
-def set_owner_budget(context: Context, name: Name, usd: Usd = None, data: Data = None) -> None:
-    """Set what the gateway may spend for a person in a day (UTC); effective at once."""
+def set_owner_budget(
+    context: Context, name: Name, usd: Usd = None, clear: Clear = False, data: Data = None
+) -> None:
+    """Show or set what the gateway may spend for a person in a day (UTC); effective at once."""
     with open_registry(context, data) as registry:
-        registry.set_budget(registry.owner_folder(registry.get_owner(name).id), usd)
-    print(f"{name}: {_dollars(usd)}")
+        folder = registry.owner_folder(registry.get_owner(name).id)
+        applies = _change_budget(registry, folder, usd, clear=clear)
+    print(f"{name}: {applies}")
+
+
+def _change_budget(registry: Registry, folder: Path, usd: float | None, *, clear: bool) -> str:
+    """Set or clear the budget of a folder, or neither; return the one that applies."""
+    from lore.settings import load
+
+    if clear and usd is not None:
+        msg = "An amount and --clear cannot be combined."
+        raise InvalidInput(msg, hint="--clear removes the budget; 0 allows free requests only.")
+    if clear or usd is not None:
+        registry.set_budget(folder, usd)
+    own = registry.find_budget(folder)
+    if own is not None:
+        return _dollars(own)
+    default = load(home=registry.home).settings.daily_budget
+    return _dollars(default) + ("" if default is None else " (of the server)")
 
 
 team = command_group(
@@ -279,11 +301,14 @@ def set_quorum(
 
 
 @team.command("budget")
-def set_team_budget(context: Context, name: TeamName, usd: Usd = None, data: Data = None) -> None:
-    """Set what the team's provider keys may spend in a day (UTC); effective at once."""
+def set_team_budget(
+    context: Context, name: TeamName, usd: Usd = None, clear: Clear = False, data: Data = None
+) -> None:
+    """Show or set what the team's provider keys may spend in a day (UTC); effective at once."""
     with open_registry(context, data) as registry:
-        registry.set_budget(registry.team_folder(registry.get_team(name).id), usd)
-    print(f"{name}: {_dollars(usd)}")
+        folder = registry.team_folder(registry.get_team(name).id)
+        applies = _change_budget(registry, folder, usd, clear=clear)
+    print(f"{name}: {applies}")
 
 
 @team.command("provider-key")

@@ -154,7 +154,7 @@ def _print_state(state: SyncState, *, json: bool) -> None:
     print_columns(
         (
             one_line(peer.name, 60),
-            peer.machine,
+            peer.machine or "(unknown)",
             f"{peer.synced_at:%Y-%m-%d %H:%M} UTC" if peer.synced_at else "never",
             f"{counted(peer.waiting, 'change')} to send",
             one_line(peer.problem, 200),

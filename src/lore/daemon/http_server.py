@@ -147,16 +147,17 @@ class HttpServer:
     def _app(self, bound: socket.socket) -> ASGIApp:
         from lore.http.app import make_app
         from lore.http.auth import allowed_host_names
-        from lore.http.request_limits import Limits
+        from lore.http.request_limits import Limits, MemoryThreads
         from lore.http.write_endpoints import Toolbox
         from lore.tools import tool_registry
 
         memory, settings = self._memory, self._settings
+        threads = MemoryThreads()
 
         def make_mcp_server() -> Server[Any]:
             from lore.mcp.server import make_server
 
-            return make_server(memory)
+            return make_server(memory, run_work=threads.run)
 
         host, port = bound.getsockname()[:2]
         return make_app(
@@ -173,6 +174,7 @@ class HttpServer:
             about=lambda: _page_rows(status_file.read(settings.home)),
             hook_counters=self.hooks,
             failure=self._shut,
+            threads=threads,
         )
 
     def _access(self, cookie: str) -> Authenticator:

@@ -341,7 +341,8 @@ def sync(memory: Memory, _stopping: Stopping) -> TaskResult:
 
 
 def run_maintenance(memory: Memory, _stopping: Stopping) -> TaskResult:
-    """Run the daily maintenance."""
+    """Run the daily maintenance, and finish what a killed sync left."""
+    memory.sync.finish_forgets()
     return TaskResult({"upkeeps": 1}) if memory.maintenance.run_upkeep() else TaskResult()
 
 

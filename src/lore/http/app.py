@@ -54,7 +54,13 @@ from lore.http.middleware import (
     FallbackApp,
     TraceMiddleware,
 )
-from lore.http.request_limits import BodyLimit, ConcurrencyLimit, Limits, RateLimiter
+from lore.http.request_limits import (
+    BodyLimit,
+    ConcurrencyLimit,
+    Limits,
+    MemoryThreads,
+    RateLimiter,
+)
 from lore.http.write_endpoints import Toolbox
 from lore.memory import Memory
 from lore.proxy.address import API_PREFIX
@@ -126,11 +132,8 @@ def _read_data(name: str) -> str:
     return (resources.files("lore") / "data" / name).read_text("utf-8")
 
 
-MEMORY_THREADS = 4
-"""Requests that work on the memory at a time.
-
-Each holds a database connection with its own cache; more would only compete for the same cores.
-"""
+SHORT_THREADS = 4
+"""Threads for what takes milliseconds: files of the explorer, figures, JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,22 +163,26 @@ def endpoints_of(
     stopping: Callable[[], bool] = lambda: False,
     hook_counters: HookCounters | None = None,
 ) -> tuple[Endpoint[Any], ...]:
-    """Return all endpoints of the REST API, in the order of the documentation."""
+    """Return all endpoints of the REST API, in the order of the documentation.
+
+    They have limits of their own: of many apps in a process, one does not wait for another.
+    """
     acting = (
         *write_endpoints.write_endpoints(stopping),
         *hooking.hook_endpoints(hook_counters),
         *write_endpoints.login_endpoints(logins),
     )
-    return (
+    endpoints: tuple[Endpoint[Any], ...] = (
         *write_endpoints.tool_endpoints(toolbox),
         *acting,
         *read_endpoints.READ_ENDPOINTS,
         *fragment_endpoints.FRAGMENT_ENDPOINTS,
         *review_endpoints.REVIEW_ENDPOINTS,
-        *sync_endpoints.sync_endpoints(),
+        *sync_endpoints.SYNC_ENDPOINTS,
         *team_endpoints.TEAM_ENDPOINTS,
         *explorer_endpoints.EXPLORER_ENDPOINTS,
     )
+    return tuple(one.with_own_limiter() for one in endpoints)
 
 
 def make_app(  # noqa: PLR0913 - all that one app serves and how
@@ -193,6 +200,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     failure: FailureReason | None = None,
     explorer: Path | None = None,
     description: bytes | None = None,
+    threads: MemoryThreads | None = None,
 ) -> Starlette:
     """Return the app of a memory; only /health answers without authentication.
 
@@ -200,9 +208,11 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     itself. `about` lists facts about the serving process for the welcome page. With `failure`,
     everything but `fallback` gets an error that explains why the memory is unavailable. `explorer`
     is the folder of the built pages, by default that of the package. `description` is that of the
-    API, if it is known already: making it takes longer than everything else.
+    API, if it is known already: making it takes longer than everything else. `threads` are those of
+    the memory, if other apps work on it, too.
     """
     limits = limits or Limits()
+    threads = threads or MemoryThreads()
     endpoints = endpoints_of(toolbox, access.logins, stopping, hook_counters)
     feed = ChangeFeed(memory, stopping)
     files = ExplorerFiles(explorer)
@@ -214,8 +224,8 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
         _get_only_route("/login", _login(access.logins)),
         Route(f"{API_PREFIX}/openapi.json", _serve_document(described), methods=["GET"]),
         _get_only_route(f"{API_PREFIX}{openapi.EVENTS_PATH}", feed.serve),
-        _route(read_endpoints.STATUS_ENDPOINT, memory, prefix=""),
-        *(_route(endpoint, memory) for endpoint in endpoints),
+        _route(read_endpoints.STATUS_ENDPOINT, memory, threads, prefix=""),
+        *(_route(endpoint, memory, threads) for endpoint in endpoints),
         *(mount.route() for mount in mounts),
     ]
     return Starlette(
@@ -274,9 +284,11 @@ def _own_path_matcher(routes: Sequence[BaseRoute]) -> Callable[[str], bool]:
     return is_own
 
 
-def _route(endpoint: Endpoint[Any], memory: Memory, *, prefix: str = API_PREFIX) -> Route:
+def _route(
+    endpoint: Endpoint[Any], memory: Memory, threads: MemoryThreads, *, prefix: str = API_PREFIX
+) -> Route:
     async def serve(request: Request) -> Response:
-        return await handle_request(request, endpoint, memory)
+        return await handle_request(request, endpoint, memory, threads)
 
     return Route(f"{prefix}{endpoint.path}", serve, methods=[endpoint.method])
 
@@ -347,7 +359,7 @@ def _lifespan(
 ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        to_thread.current_default_thread_limiter().total_tokens = MEMORY_THREADS
+        to_thread.current_default_thread_limiter().total_tokens = SHORT_THREADS
         async with AsyncExitStack() as stack:
             for mount in mounts:
                 if mount.lifespan is not None:

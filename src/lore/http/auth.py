@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import Headers
 
 from lore import clock, config_files
@@ -145,6 +145,8 @@ class Authenticator:
     find_key: Callable[[str], AccessKey | None]
     logins: Logins
     now: Clock = clock.now
+    lookups: CapacityLimiter | None = None
+    """The threads that look up keys, if not those of all short work."""
 
     async def find_grant(self, headers: Headers) -> Grant | None:
         """Return the grant of the caller that sent these headers, or None."""
@@ -153,14 +155,15 @@ class Authenticator:
             return self._cookie_grant(headers)
         if hmac.compare_digest(presented.encode(), self.local_key.encode()):
             return Grant(LOCAL, ALL_SCOPES)
-        record = await to_thread.run_sync(self.find_key, presented)
+        record = await to_thread.run_sync(self.find_key, presented, limiter=self.lookups)
         if record is None or not record.is_valid(self.now()):
             return None
         return Grant(record.prefix, frozenset(record.scopes))
 
     async def rejection_reason(self, headers: Headers) -> str:
         """Return why a stored key is not valid; whoever has the whole key may learn it."""
-        record = await to_thread.run_sync(self.find_key, _presented_key(headers) or "")
+        presented = _presented_key(headers) or ""
+        record = await to_thread.run_sync(self.find_key, presented, limiter=self.lookups)
         if record is None:
             return ""
         return "This access key was revoked." if record.revoked_at else "This access key expired."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, Literal, TypeVar, overload
 
 import orjson
@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from lore.errors import InvalidInput
 from lore.http import middleware, request_limits
+from lore.http.request_limits import MemoryThreads
 from lore.memory import Memory
 from lore.memory.context import MAX_CURSOR_CHARS, MAX_PAGE_SIZE
 from lore.records import AccessScope, Page
@@ -51,8 +52,16 @@ class Endpoint(Generic[A]):
     takes_long: Callable[[A], bool] = lambda _arguments: True
     on_answered: Callable[[A, bytes, bool], None] | None = None
 
+    def with_own_limiter(self) -> Endpoint[A]:
+        """Return the endpoint for another app, which shares no limit with this one."""
+        if self.limiter is None:
+            return self
+        return replace(self, limiter=CapacityLimiter(self.limiter.total_tokens))
 
-async def handle_request(request: Request, endpoint: Endpoint[Any], memory: Memory) -> Response:
+
+async def handle_request(
+    request: Request, endpoint: Endpoint[Any], memory: Memory, threads: MemoryThreads
+) -> Response:
     """Run an endpoint in a thread and return its result as JSON.
 
     The time that a request waits for a thread counts against the caller's time limit.
@@ -62,11 +71,14 @@ async def handle_request(request: Request, endpoint: Endpoint[Any], memory: Memo
     raw = await _read_arguments(request, endpoint)
     arguments = validate(endpoint.arguments, raw) if endpoint.is_validated else raw
     caller = caller_of(request.headers, grant)
-    body = await to_thread.run_sync(
-        lambda: to_json(endpoint.run(memory, arguments, caller.after(time.monotonic() - came_s))),
-        abandon_on_cancel=True,
-        limiter=endpoint.limiter if endpoint.takes_long(arguments) else None,
-    )
+
+    def work() -> bytes:
+        return to_json(endpoint.run(memory, arguments, caller.after(time.monotonic() - came_s)))
+
+    if endpoint.limiter is not None and endpoint.takes_long(arguments):
+        body = await to_thread.run_sync(work, abandon_on_cancel=True, limiter=endpoint.limiter)
+    else:
+        body = await threads.run(work)
     if endpoint.on_answered is not None:
         is_late = (
             await request.is_disconnected() or caller.after(time.monotonic() - came_s).within_s == 0

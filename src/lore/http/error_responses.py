@@ -15,6 +15,7 @@ from starlette.types import Scope
 from lore.errors import (
     BudgetSpent,
     CaptureError,
+    CycleRunning,
     EmbedderError,
     IndexUnavailable,
     InvalidInput,
@@ -47,6 +48,7 @@ STATUS_CODES: dict[type[LoreError], int] = {
     ProviderError: 502,
     RateLimited: 503,
     BudgetSpent: 503,
+    CycleRunning: 503,
     SyncError: 502,
 }
 """An error class that is not here has the status of its nearest base class."""

@@ -8,14 +8,18 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import anyio
 import orjson
+from anyio import CapacityLimiter, to_thread
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lore.http import error_responses
 from lore.settings import Settings
+
+T = TypeVar("T")
 
 MAX_JSON_DEPTH = 32
 """The deepest JSON that clients send is the payload of fragments, with 6 or 7 levels."""
@@ -106,6 +110,30 @@ class ConcurrencyLimit:
             await self._app(scope, receive, send)
         finally:
             self._running -= 1
+
+
+MEMORY_THREADS = 4
+"""Requests that work on a memory at a time.
+
+Each holds a database connection with its own cache; more would only compete for the same cores.
+"""
+
+
+class MemoryThreads:
+    """Threads for the requests that work on one memory; `shared` bounds those of all memories.
+
+    A request first waits for a thread of its memory: one with many slow requests takes none from
+    the others.
+    """
+
+    def __init__(self, shared: CapacityLimiter | None = None) -> None:
+        self._own = CapacityLimiter(MEMORY_THREADS)
+        self._shared = shared or CapacityLimiter(MEMORY_THREADS)
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run work in a thread; it is left alone if its client disconnects."""
+        async with self._own:
+            return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._shared)
 
 
 class BodyLimit:

@@ -86,19 +86,17 @@ def _push(memory: Memory, a: PushedRecords, caller: Caller) -> PushResult:
     return PushResult(applied.received, applied.changed, applied.forgotten, applied.conflicts)
 
 
-def sync_endpoints() -> tuple[Endpoint[Any], ...]:
-    """Return the endpoints, with limits of their own: one app must not wait for another's sync."""
-    return (
-        Endpoint(
-            "GET", "/sync", "Who this home is, once its changes are in its change log.", "push",
-            OfIdentity, _identify, SyncIdentity, tags=("sync",), limiter=CapacityLimiter(_WRITERS),
-        ),
-        Endpoint(
-            "GET", "/changes", "What changed after a cursor, for another home of this person.",
-            "read", OfChanges, _changes, Changes, tags=("sync",),
-        ),
-        Endpoint(
-            "POST", "/push", "Apply what another home of this person changed.", "push",
-            PushedRecords, _push, PushResult, tags=("sync",), limiter=CapacityLimiter(_WRITERS),
-        ),
-    )  # fmt: skip
+SYNC_ENDPOINTS: tuple[Endpoint[Any], ...] = (
+    Endpoint(
+        "GET", "/sync", "Who this home is, once its changes are in its change log.", "push",
+        OfIdentity, _identify, SyncIdentity, tags=("sync",), limiter=CapacityLimiter(_WRITERS),
+    ),
+    Endpoint(
+        "GET", "/changes", "What changed after a cursor, for another home of this person.", "read",
+        OfChanges, _changes, Changes, tags=("sync",),
+    ),
+    Endpoint(
+        "POST", "/push", "Apply what another home of this person changed.", "push",
+        PushedRecords, _push, PushResult, tags=("sync",), limiter=CapacityLimiter(_WRITERS),
+    ),
+)  # fmt: skip

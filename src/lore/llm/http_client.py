@@ -26,13 +26,17 @@ MAX_BODY_BYTES = 8 * 1024 * 1024
 """The longest expected responses have some 100 KB."""
 
 
-def open_client(url: str, timeout_s: float) -> httpx2.Client:
-    """Return a client for one address that enforces a deadline on every request.
+class ResponseTooLarge(httpx2.ReadError):
+    """A response was longer than the client reads."""
+
+
+def open_client(url: str, timeout_s: float, *, max_bytes: int = MAX_BODY_BYTES) -> httpx2.Client:
+    """Return a client for one address that limits the time and the size of every response.
 
     It follows no redirects: they would carry texts and the API key to another address.
     """
     inner = httpx2.HTTPTransport(proxy=_proxy_for(url), limits=httpx2.Limits(max_connections=4))
-    transport = LimitedTransport(inner, timeout_s)
+    transport = LimitedTransport(inner, timeout_s, max_bytes)
     return httpx2.Client(transport=transport, timeout=timeout_s, follow_redirects=False)
 
 
@@ -70,9 +74,12 @@ def _proxy_for(url: str) -> str | None:
 class LimitedTransport(httpx2.BaseTransport):
     """A transport that limits the total time and size of a request."""
 
-    def __init__(self, inner: httpx2.BaseTransport, timeout_s: float) -> None:
+    def __init__(
+        self, inner: httpx2.BaseTransport, timeout_s: float, max_bytes: int = MAX_BODY_BYTES
+    ) -> None:
         self._inner = inner
         self._timeout_s = timeout_s
+        self._max_bytes = max_bytes
         self._deadlines: set[_RequestDeadline] = set()
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -100,7 +107,7 @@ class LimitedTransport(httpx2.BaseTransport):
         return httpx2.Response(
             status_code=response.status_code,
             headers=response.headers,
-            stream=_LimitedStream(response.stream, deadline),
+            stream=_LimitedStream(response.stream, deadline, self._max_bytes),
             extensions=response.extensions,
         )
 
@@ -152,18 +159,21 @@ class _RequestDeadline:
 
 
 class _LimitedStream(httpx2.SyncByteStream):
-    def __init__(self, inner: httpx2.SyncByteStream, deadline: _RequestDeadline) -> None:
+    def __init__(
+        self, inner: httpx2.SyncByteStream, deadline: _RequestDeadline, max_bytes: int
+    ) -> None:
         self._inner = inner
         self._deadline = deadline
+        self._max_bytes = max_bytes
 
     def __iter__(self) -> Iterator[bytes]:
         size = 0
         try:
             for piece in self._inner:
                 size += len(piece)
-                if size > MAX_BODY_BYTES:
+                if size > self._max_bytes:
                     msg = "too large"
-                    raise httpx2.ReadError(msg)
+                    raise ResponseTooLarge(msg)
                 yield piece
         except httpx2.HTTPError as error:
             raise self._deadline.explain(error) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
@@ -19,6 +20,8 @@ from lore.records import Grant
 from lore.tools import tool as schemas
 from lore.tools import tool_registry
 from lore.tools.tool import Caller, Outcome, Tool, caller_of, find_grant
+
+RunWork = Callable[[Callable[[], Outcome]], Awaitable[Outcome]]
 
 INSTRUCTIONS: Final = """\
 Search this memory before you ask the person for something they may have said before, before you \
@@ -106,12 +109,14 @@ class McpHandlers:
         caller: Caller,
         *,
         structured: bool,
+        run_work: RunWork,
     ) -> None:
         self._memory = memory
         self._tools = {tool.name: tool for tool in tools}
         self._structured = structured
         self._listed = [describe_tool(tool, structured=self._structured) for tool in tools]
         self._caller = caller
+        self._run_work = run_work
 
     async def list_tools(self, _context: Context, _page: Page) -> types.ListToolsResult:
         """Return the tools, always in the same order."""
@@ -202,17 +207,24 @@ class McpHandlers:
             caller = caller_of(context.request.headers, grant)
         attributes = {telemetry.OPERATION: "execute_tool", telemetry.TOOL: name}
         with telemetry.span(f"execute_tool {name}", attributes):
-            return await to_thread.run_sync(
-                partial(tool_registry.call_tool, self._memory, name, arguments, caller),
-                abandon_on_cancel=True,  # the client may disconnect
+            return await self._run_work(
+                partial(tool_registry.call_tool, self._memory, name, arguments, caller)
             )
 
 
-def make_server(memory: Memory, caller: Caller | None = None) -> Server[Any]:
-    """Return the MCP server of a memory."""
+async def _run_in_thread(work: Callable[[], Outcome]) -> Outcome:
+    return await to_thread.run_sync(work, abandon_on_cancel=True)  # the client may disconnect
+
+
+def make_server(
+    memory: Memory, caller: Caller | None = None, *, run_work: RunWork = _run_in_thread
+) -> Server[Any]:
+    """Return the MCP server of a memory; `run_work` runs a tool in a thread."""
     settings = memory.settings
     tools = tool_registry.list_tools(settings)
-    handlers = McpHandlers(memory, tools, caller or Caller(), structured=settings.mcp_structured)
+    handlers = McpHandlers(
+        memory, tools, caller or Caller(), structured=settings.mcp_structured, run_work=run_work
+    )
     inputs = {tool.name: schemas.input_schema(tool) for tool in tools}
     return Server(
         "lore",

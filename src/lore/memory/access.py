@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
+from typing import TypeVar
 
 from lore.errors import InvalidInput, NotFound
 from lore.memory.context import MemoryPart
@@ -23,6 +24,29 @@ _PREFIX_BYTES, _SECRET_BYTES = 5, 32
 
 _LONGEST_NAME = 100
 """The name must fit on one line of a list."""
+
+Key = TypeVar("Key")
+
+
+def new_key() -> tuple[str, str]:
+    """Return the prefix of a new access key, and the key."""
+    prefix = secrets.token_hex(_PREFIX_BYTES)
+    return prefix, f"{KEY_MARK}{prefix}_{secrets.token_urlsafe(_SECRET_BYTES)}"
+
+
+def digest_key(secret: bytes, key: str) -> str:
+    """Return the stored digest of a key; it is useless without the secret."""
+    return hmac.digest(secret, key.encode("utf-8", "replace"), "sha256").hex()
+
+
+def identify(key: str, secret: bytes, find: Callable[[str], tuple[Key, str] | None]) -> Key | None:
+    """Return the record of a whole key; `find` looks up a record and its digest by prefix."""
+    mark, _, rest = key.partition("_")
+    prefix, _, own = rest.partition("_")
+    if f"{mark}_" != KEY_MARK or not own:
+        return None
+    record, digest = find(prefix) or (None, "")
+    return record if hmac.compare_digest(digest, digest_key(secret, key)) else None
 
 
 @validate_methods
@@ -55,11 +79,11 @@ class Access(MemoryPart):
             raise InvalidInput(
                 msg, hint="Leave it out for a key that lasts until it is revoked."
             ) from error
-        prefix = secrets.token_hex(_PREFIX_BYTES)
+        prefix, key = new_key()
         ordered = tuple(scope for scope in ACCESS_SCOPES if scope in scopes)
         record = AccessKey(prefix, name, ordered, now, until)
-        key = f"{KEY_MARK}{prefix}_{secrets.token_urlsafe(_SECRET_BYTES)}"
-        self._database.write(partial(access_keys.add, key=record, digest=self._digest(key)))
+        digest = digest_key(self._secret, key)
+        self._database.write(partial(access_keys.add, key=record, digest=digest))
         return key, record
 
     def list_keys(self) -> list[AccessKey]:
@@ -102,23 +126,17 @@ class Access(MemoryPart):
 
         Only the whole key identifies a record, so that a prefix reveals nothing.
         """
-        mark, _, rest = key.partition("_")
-        prefix, _, secret = rest.partition("_")
-        if f"{mark}_" != KEY_MARK or not secret:
-            return None
-        with self._database.read() as db:
-            row = access_keys.find(db, prefix)
-        record, digest = row or (None, "")
-        fits = hmac.compare_digest(digest, self._digest(key))
-        return record if fits else None
+        return identify(key, self._secret, self._find)
 
     def is_key_valid(self, name: str) -> bool:
         """Return whether the access key with this prefix is valid now."""
-        with self._database.read() as db:
-            row = access_keys.find(db, name)
+        row = self._find(name)
         return row is not None and row[0].is_valid(self._database.now())
 
-    def _digest(self, key: str) -> str:
-        """Return the stored digest of a key; it is useless without the home's secret."""
-        secret = home_key(self._settings, "access")
-        return hmac.digest(secret, key.encode("utf-8", "replace"), "sha256").hex()
+    def _find(self, prefix: str) -> tuple[AccessKey, str] | None:
+        with self._database.read() as db:
+            return access_keys.find(db, prefix)
+
+    @property
+    def _secret(self) -> bytes:
+        return home_key(self._settings, "access")

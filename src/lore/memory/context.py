@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import field
 from datetime import timedelta
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import orjson
@@ -81,6 +82,8 @@ class MemoryContext:
     pair_model_failed: bool = False
     owns_pair_model: bool = True
     team_desk: TeamDesk | None = field(default=None, repr=False)
+    default_home: Path | None = None
+    """The home of the server that the memory is in; its daily budget applies without an own one."""
     gateway_stats: GatewayStats = field(default_factory=GatewayStats, repr=False)
 
     @property
@@ -265,7 +268,7 @@ class MemoryContext:
                     background_usd=self.settings.background_daily_budget,
                     calls_per_day=self.settings.chat_calls_per_day,
                     redact=lru_cache(_LEDGER_NAMES)(self.redactor.redact),
-                    current_budget=DailyBudgetSetting(self.settings),
+                    current_budget=DailyBudgetSetting(self.settings, self.default_home),
                 )
             return self.ledger
 

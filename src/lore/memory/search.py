@@ -257,7 +257,6 @@ class Search(MemoryPart):
             budget_tokens=_READ_TOKENS,
             recipe="learned",
             log=log,
-            with_teams=False,  # citations are of this memory
         )
         material = self._select_material(answer)
         sentences, writer, problem = self._write_sentences(answer.question, material)
@@ -362,13 +361,16 @@ class Search(MemoryPart):
     ) -> list[Reading]:
         """Return whole items; reading a fragment reinforces it.
 
-        The items count in the token economics of `reader`.
+        The items count in the token economics of `reader`. On a server, an id may also be one of
+        what the owner's teams have published and approved.
         """
         with self._database.read() as db:
-            readings = [item_details.read(db, id_) for id_ in ids]
+            own = {id_: self._read_own(db, id_) for id_ in ids}
+        readings = [own[id_] or self._read_of_team(id_) for id_ in ids]
         if self._database.read_only:
             return readings
-        reinforced = [r.id for r in readings if r.fragment and not r.deleted] if reinforce else []
+        listed = [one for one in own.values() if one is not None] if reinforce else []
+        reinforced = [one.id for one in listed if one.fragment and not one.deleted]
         count = self._counter(reader, sum(reading.tokens for reading in readings))
 
         def work(db: Connection) -> None:
@@ -382,6 +384,24 @@ class Search(MemoryPart):
             with suppress(StoreError):  # a count is not worth an error
                 self._database.submit(work, patient=True)
         return readings
+
+    def _read_own(self, db: Connection, id_: str) -> Reading | None:
+        """Return an item of this memory; None if there is none, and teams may have it."""
+        try:
+            return item_details.read(db, id_)
+        except NotFound:
+            if self._context.team_desk is None:
+                raise
+            return None
+
+    def _read_of_team(self, id_: str) -> Reading:
+        """Return what a team of the owner has published, or raise as for a missing item."""
+        desk = self._context.team_desk
+        reading = desk.read(id_) if desk is not None else None
+        if reading is None:
+            with self._database.read() as db:
+                return item_details.read(db, id_)
+        return reading
 
     def _counter(self, reader: Reader | None, tokens: int) -> CountRead | None:
         """Return what counts the tokens of a retrieval, within a write that happens anyway."""

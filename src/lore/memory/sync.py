@@ -54,9 +54,9 @@ class Sync(MemoryPart):
         if not target:
             msg = "There is nothing to sync with: no target is given, and none is set."
             raise InvalidInput(msg, hint="'lore config sync.target URL' sets one.")
-        replica = self._replica
+        name, replica = peers.peer_name(target), self._replica
         try:
-            with telemetry.span("sync") as span, peers.open_peer(target, self._options) as peer:
+            with telemetry.span("sync") as span, peers.open_peer(name, self._options) as peer:
                 exchange = Exchange(self._database, replica, peer, self._receive, progress)
                 if dry_run:
                     sent, received = exchange.count()
@@ -69,9 +69,9 @@ class Sync(MemoryPart):
                 span.set("lore.received", exchange.applied.received)
         except SyncError as error:
             if not dry_run and not self._database.read_only:
-                note_problem(self._database, target, str(error))
+                note_problem(self._database, name, str(error))
             raise
-        self._finish_forgets()
+        self.finish_forgets()
         return self._result(peer.name, exchange.sent, exchange.applied, exchange.peer_hash)
 
     def write_bundle(self, target: Path) -> SyncResult:
@@ -94,13 +94,13 @@ class Sync(MemoryPart):
                 applied += self._receive(page, _do_nothing, opened.machine)
                 progress("receiving", applied.received)
         replica.scan()
-        self._finish_forgets()
+        self.finish_forgets()
         return self._result(str(source), 0, applied, "")
 
     def serve_pipes(self, requests: BinaryIO, responses: BinaryIO) -> None:
         """Answer the requests of another home, which come through a pipe."""
         peers.serve_pipes(self, requests, responses)
-        self._finish_forgets()
+        self.finish_forgets()
 
     def describe(self, *, state_hash: bool = False) -> SyncIdentity:
         """Return who this home is, after looking for its changes."""
@@ -119,7 +119,7 @@ class Sync(MemoryPart):
         """Apply records of another machine."""
         page = ChangePage(list(records), "", more=False)
         applied = self._receive(page, _do_nothing, machine)
-        self._finish_forgets()
+        self.finish_forgets()
         return applied
 
     def state_hash(self) -> str:
@@ -139,7 +139,7 @@ class Sync(MemoryPart):
             unresolved,
             tuple(
                 SyncPeer(
-                    row.machine,
+                    row.machine if row.is_known else "",
                     row.name,
                     None if row.synced_at is None else clock.from_us(row.synced_at),
                     replica.count_changes(row.pushed, without=row.machine),
@@ -194,11 +194,17 @@ class Sync(MemoryPart):
     def _receive(
         self, page: ChangePage, finish: Callable[[Connection], object], via: str
     ) -> Applied:
-        """Apply a page, and erase what it forgets from all files of this machine."""
-        from lore.digest import native_share, project_page
+        """Apply a page, and erase what it forgets from all files of this machine.
 
+        Shared pages and copies in agents' memories go first: only the store knows which of their
+        entries are meant. Whoever is killed in between gets the page again.
+        """
+        from lore.digest import native_share, project_page
+        from lore.memory.continuity import Continuity
+
+        apply = self._replica.prepare_apply(page.records, via=via, finish=finish)
         tombstones = _tombstones(page.records)
-        selected: ForgetSelection | None = None
+        selected, folders = ForgetSelection(), list[str]()
         if tombstones:
             with self._database.read() as db:
                 known = history.find_tombstones(db, list(tombstones))
@@ -208,16 +214,19 @@ class Sync(MemoryPart):
                 )
                 entries = project_page.ForgottenEntries(db, selected.item_ns, "")
                 copies = native_share.SharedCopies(db, Path.home(), selected.item_ns, "")
-        applied = self._replica.apply(page.records, via=via, finish=finish)
+            if selected.item_ns:
+                folders = Continuity(self._context).folders()
+                entries.remove()
+                copies.remove()
+        applied = self._database.write(apply)
         if applied.changed:
             self._sources.drop_hidden()
-        if selected is not None and selected.item_ns:
-            entries.remove()
-            copies.remove()
-            self._finish_forgets()
+        if selected.item_ns:
+            self.finish_forgets()
+            Continuity(self._context).refresh(folders)
         return applied
 
-    def _finish_forgets(self) -> None:
+    def finish_forgets(self) -> None:
         """Erase the bytes of what other machines forgot, also after a kill in between."""
         with self._database.read() as db:
             deleted = sync_rows.get_deleted(db)

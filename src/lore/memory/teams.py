@@ -7,7 +7,7 @@ from typing import Protocol
 
 from lore.errors import InvalidInput
 from lore.memory.context import MemoryPart
-from lore.records import Hit
+from lore.records import Hit, Reading
 from lore.records.server_records import Publication, PublicationState, TeamMembership
 from lore.validation import validate_methods
 
@@ -38,6 +38,9 @@ class TeamDesk(Protocol):
 
     def recall(self, query: str, *, limit: int) -> tuple[Hit, ...]:
         """Return approved knowledge of the owner's teams that answers a question."""
+
+    def read(self, id_: str) -> Reading | None:
+        """Return approved knowledge of the owner's teams by its id or the begin of it, or None."""
 
 
 @validate_methods

@@ -201,6 +201,8 @@ def _cite(db: Connection, hits: Sequence[Hit]) -> list[Citation]:
 
 def _author(hit: Hit) -> str:
     """Return who said a passage; text of a tool, a file or a web page is marked as such."""
+    if hit.publisher:
+        return f"{hit.origin}, {hit.publisher}"
     author = hit.role or hit.origin
     is_own = hit.origin in ("user", "assistant") or hit.origin == author
     return author if is_own else f"{author} ({hit.origin})"

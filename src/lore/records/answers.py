@@ -55,6 +55,10 @@ _REPLACED_HOW = {
 }
 
 
+PUBLISHED = "published by "
+"""Begins the reason of a hit that is of a team."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A search result: text, source, score and reason.
@@ -91,6 +95,11 @@ class Hit:
         """Return whether something newer replaces it, or its author took it back."""
         is_replaced = self.replaced is not None and self.replaced.how != "may_replace"
         return is_replaced or OUT_OF_DATE in self.why
+
+    @property
+    def publisher(self) -> str:
+        """Return who published it to which team; empty if it is of the memory itself."""
+        return self.why if self.why.startswith(PUBLISHED) else ""
 
     @property
     def note(self) -> str:

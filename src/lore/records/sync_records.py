@@ -11,7 +11,8 @@ from lore.lazy_dataclass import dataclass
 class SyncPeer:
     """Another home that this one was synced with; `waiting` changes were not sent to it yet.
 
-    `state_hash` is that of its state after the last sync.
+    `state_hash` is that of its state after the last sync, and `problem` why the last try failed.
+    A target that has never answered has no `machine`.
     """
 
     machine: str

@@ -43,6 +43,9 @@ VISIT_EVERY = timedelta(hours=6)
 _VISITS = 20
 """Owners that are added to the round at a time."""
 
+_WORKERS = 3
+"""Threads: while one waits for a model that answers slowly, the others go on."""
+
 _PAUSE_S = 1.0
 _HOUSEKEEPING_S = 5.0
 
@@ -58,9 +61,10 @@ class _Round:
 
 
 class BackgroundWork:
-    """Runs the periodic tasks of owners in turn, one slice each, in one thread.
+    """Runs the periodic tasks of owners in turn, one slice each, in a few threads.
 
     A task gives up after its slice, so an owner with much to do delays another by one slice only.
+    Each thread goes round on its own, and passes by owners that another one works for.
     """
 
     def __init__(
@@ -78,9 +82,14 @@ class BackgroundWork:
         self.tasks = [task for task in chosen if task.name not in _LOCAL_TASKS]
         self._monotonic = monotonic
         self._owners: OrderedDict[str, _Round] = OrderedDict()
+        self._in_work: set[str] = set()
         self._lock = threading.Lock()
+        self._tidying = threading.Lock()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="lore-background", daemon=True)
+        self._threads = [
+            threading.Thread(target=self._run, name=f"lore-background-{place}", daemon=True)
+            for place in range(_WORKERS)
+        ]
         self._tidied_s = 0.0
 
     def __len__(self) -> int:
@@ -88,15 +97,18 @@ class BackgroundWork:
         return len(self._owners)
 
     def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
+        """Start the threads."""
+        for thread in self._threads:
+            thread.start()
 
     def stop(self, within_s: float) -> bool:
-        """Stop after the running slice; return whether it ended in time."""
+        """Stop after the running slices; return whether they ended in time."""
         self._stopping.set()
-        if self._thread.ident is not None:
-            self._thread.join(within_s)
-        return not self._thread.is_alive()
+        until = time.monotonic() + within_s
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join(max(0.0, until - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
 
     def note_request(self, owner: str) -> None:
         """Note that an owner is active."""
@@ -114,8 +126,12 @@ class BackgroundWork:
     def _run(self) -> None:
         while not self._stopping.is_set():
             did_work = self.work_once()
-            if self._monotonic() - self._tidied_s >= _HOUSEKEEPING_S:
-                self.tidy()
+            if self._tidying.acquire(blocking=False):  # one thread at a time
+                try:
+                    if self._monotonic() - self._tidied_s >= _HOUSEKEEPING_S:
+                        self.tidy()
+                finally:
+                    self._tidying.release()
             if not did_work:
                 self._stopping.wait(_PAUSE_S)
 
@@ -127,11 +143,20 @@ class BackgroundWork:
         return any(did_work)
 
     def _work_for(self, owner: str) -> bool:
-        """Run the task of an owner that is due for longest, if there is one."""
+        """Give an owner a slice, unless another thread does; return whether anything was done."""
         with self._lock:
             entry = self._owners.get(owner)
-        if entry is None:
-            return False
+            if entry is None or owner in self._in_work:
+                return False
+            self._in_work.add(owner)
+        try:
+            return self._run_due(owner, entry)
+        finally:
+            with self._lock:
+                self._in_work.discard(owner)
+
+    def _run_due(self, owner: str, entry: _Round) -> bool:
+        """Run the task of an owner that is due for longest, if there is one."""
         due = entry.schedule.due(self._monotonic())
         if not due:
             self._leave_if_quiet(owner, entry)

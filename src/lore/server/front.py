@@ -11,10 +11,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 from urllib.parse import parse_qsl
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CancelScope, to_thread
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -24,14 +24,19 @@ from lore.http import auth
 from lore.http.auth import Logins
 from lore.http.explorer_pages import ExplorerFiles, serve_health
 from lore.http.middleware import FORWARDED, ErrorMiddleware
+from lore.http.openapi import EVENTS_PATH
 from lore.http.request_limits import ConcurrencyLimit, Limits, RateLimiter, check_head_size
+from lore.mcp.lazy_apps import MCP, SSE
 from lore.memory.access import KEY_MARK
+from lore.proxy.address import API_PREFIX
 from lore.records.server_records import ServerKey
 from lore.server.owner_pool import OwnerPool
-from lore.server.owner_service import TEAM, OwnerService
+from lore.server.owner_service import TEAM, OwnerService, ServerThreads
 from lore.server.registry import Registry
 
 log = logging.getLogger("lore.server")
+
+T = TypeVar("T")
 
 COOKIE = "lore_server"
 _NO_KEY = (
@@ -39,8 +44,8 @@ _NO_KEY = (
     " beside a provider's key. The operator creates it with 'lore key create'."
 )
 _HANDLE_BYTES = 9
-_OPENERS = 8
-"""Memories that are opened at a time; each takes some milliseconds."""
+_STREAMS = frozenset({f"{API_PREFIX}{EVENTS_PATH}", MCP, SSE})
+"""Paths whose responses may last for hours, without work on the memory."""
 
 
 class OwnerLogins:
@@ -112,6 +117,7 @@ class Front:
         host_names: frozenset[str],
         limits: Limits,
         counters: FrontCounters,
+        threads: ServerThreads,
         on_request: Callable[[str], None] = lambda _owner: None,
         on_shutdown: Callable[[], object] = lambda: None,
     ) -> None:
@@ -121,7 +127,9 @@ class Front:
         self._counters = counters
         self._on_request, self._on_shutdown = on_request, on_shutdown
         self._health = serve_health(ExplorerFiles())
-        self._openers = CapacityLimiter(_OPENERS)
+        self._threads = threads
+        self._streams: dict[str, set[CancelScope]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._rates = RateLimiter(limits.requests_per_minute)
         self._anonymous_rates = RateLimiter(limits.anonymous_per_minute)
         self._app: ASGIApp = ErrorMiddleware(
@@ -175,7 +183,7 @@ class Front:
         if caller is None:
             address = (scope.get("client") or ("",))[0]
             self._count(self._anonymous_rates, address)
-            reason = await to_thread.run_sync(self._rejection_reason, _presented_key(headers))
+            reason = await self._look_up(self._rejection_reason, _presented_key(headers))
             self._refuse("key", 401, reason, {"www-authenticate": 'Bearer realm="lore"'})
         self._count(self._rates, caller.owner)
         # The app of the owner sends its own headers, and reads a scope of its own.
@@ -189,15 +197,54 @@ class Front:
         service = await self._acquire(caller.owner)
         try:
             app = service.app or await service.get_app()
-            await app(inner, receive, send)
+            if scope["method"] == "GET" and scope["path"] in _STREAMS:
+                await self._serve_stream(caller.owner, app, inner, receive, send)
+            else:
+                await app(inner, receive, send)
         finally:
             self._pool.release(caller.owner)
+
+    async def _serve_stream(
+        self, owner: str, app: ASGIApp, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve a stream until it ends, or until somebody else needs the place of its memory.
+
+        The client then connects again.
+        """
+        is_open = False
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal is_open
+            is_open = message["type"] == "http.response.start" or message.get("more_body", False)
+            await send(message)
+
+        with CancelScope() as stream, self._pool.as_stream(owner):
+            ending = self._streams.setdefault(owner, set())
+            ending.add(stream)
+            self._loop = asyncio.get_running_loop()
+            try:
+                await app(scope, receive, send_and_note)
+            finally:
+                ending.discard(stream)
+                if not ending:
+                    self._streams.pop(owner, None)
+        if is_open:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def end_streams(self, owner: str) -> None:
+        """End the streams of an owner; call it from any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._cancel_streams, owner)
+
+    def _cancel_streams(self, owner: str) -> None:
+        for stream in self._streams.pop(owner, set()):
+            stream.cancel()
 
     async def _acquire(self, owner: str) -> OwnerService:
         service = self._pool.try_acquire(owner)
         if service is not None:
             return service
-        opening = to_thread.run_sync(self._pool.acquire, owner, limiter=self._openers)
+        opening = to_thread.run_sync(self._pool.acquire, owner, limiter=self._threads.openers)
         # A client that leaves meanwhile must not leave a lease behind.
         task = asyncio.ensure_future(opening)
         try:
@@ -212,15 +259,18 @@ class Front:
         """Return whose request it is, by its key, its cookie or its ticket."""
         presented = _presented_key(headers)
         if presented:
-            key = await to_thread.run_sync(self._registry.find_key, presented)
+            key = await self._look_up(self._registry.find_key, presented)
             return None if key is None else _Caller(key.owner, key)
         if scope["path"] == "/login":
             tickets = dict(parse_qsl(scope["query_string"].decode("latin-1")))
             owner = self._logins.find_owner(tickets.get("ticket", ""))
         else:
             cookies = headers.get("cookie", "")
-            owner = await to_thread.run_sync(self._logins.owner_of_cookies, cookies)
+            owner = await self._look_up(self._logins.owner_of_cookies, cookies)
         return _Caller(owner) if owner else None
+
+    async def _look_up(self, find: Callable[[str], T], what: str) -> T:
+        return await to_thread.run_sync(find, what, limiter=self._threads.lookups)
 
     def _rejection_reason(self, presented: str) -> str:
         """Return why a request is refused; whoever has a whole key may learn that it ended."""

@@ -58,9 +58,7 @@ def back_up(registry: Registry, target: Path, store: MemoryStore | None = None) 
     """
     if store is not None:
         store.verify()
-    if target.exists() and any(target.iterdir()):
-        msg = f"{target} is not empty."
-        raise InvalidInput(msg, hint="Name a folder that does not exist yet.")
+    _require_free(target)
     try:
         make_private_folder(target)
         registry.database.copy_to(target / REGISTRY_FILE)
@@ -78,6 +76,19 @@ def back_up(registry: Registry, target: Path, store: MemoryStore | None = None) 
         raise
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
     return HomeBackup(str(target), counts[OWNERS_FOLDER], counts[TEAMS_FOLDER], size)
+
+
+def _require_free(target: Path) -> None:
+    """Raise unless a backup can be written to a path without touching what is there."""
+    try:
+        taken = "is not empty" if target.exists() and any(target.iterdir()) else ""
+    except NotADirectoryError:
+        taken = "is a file"
+    except OSError as error:
+        taken = f"cannot be read: {error.strerror}"
+    if taken:
+        msg = f"{target} {taken}."
+        raise InvalidInput(msg, hint="Name a folder that does not exist yet.")
 
 
 def _copy_memories(source: Path, target: Path) -> int:

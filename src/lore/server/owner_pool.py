@@ -20,6 +20,9 @@ log = logging.getLogger("lore.server")
 WAIT_S = 5.0
 """How long a request waits for a place in a full pool."""
 
+_OPENING_S = 30.0
+"""How long it waits while another one opens or closes the same memory; a disk may be slow."""
+
 
 @dataclass(slots=True)
 class _Entry(Generic[T]):
@@ -27,6 +30,8 @@ class _Entry(Generic[T]):
 
     value: T | None = None
     leases: int = 0
+    streams: int = 0
+    """Those of the leases that end when somebody else needs the place."""
     used_s: float = 0.0
     is_closing: bool = False
 
@@ -35,7 +40,8 @@ class OwnerPool(Generic[T]):
     """Opens one thing per owner, and closes the least recently used one for another.
 
     What is leased is never closed. Each owner is opened and closed by one thread at a time, outside
-    of the pool's lock: one slow disk does not stop the others.
+    of the pool's lock: one slow disk does not stop the others. If all places are leased,
+    `on_crowded` is called with an owner whose leases are all of streams, and has to end them.
     """
 
     def __init__(
@@ -45,9 +51,11 @@ class OwnerPool(Generic[T]):
         *,
         most: int,
         idle_s: float,
+        on_crowded: Callable[[str], None] = lambda _owner: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._open, self._close = open_, close
+        self._on_crowded = on_crowded
         self._most, self._idle_s = most, idle_s
         self._monotonic = monotonic
         self._entries: OrderedDict[str, _Entry[T]] = OrderedDict()
@@ -86,7 +94,7 @@ class OwnerPool(Generic[T]):
 
     def acquire(self, owner: str, *, wait_s: float = WAIT_S, is_use: bool = True) -> T:
         """Lease what an owner has; open it first if needed. Every lease is released once."""
-        until = time.monotonic() + wait_s
+        came_s = time.monotonic()
         while True:
             evicted: tuple[str, T] | None = None
             with self._changed:
@@ -99,12 +107,28 @@ class OwnerPool(Generic[T]):
                     entry = self._entries[owner] = _Entry(used_s=self._monotonic())
                     break
                 evicted = self._start_eviction() if entry is None else None
+                if entry is None and evicted is None:
+                    self._end_streams()
+                # One that is being opened has its place: that takes as long as it takes.
+                until = came_s + (wait_s if entry is None else max(wait_s, _OPENING_S))
                 if evicted is None and not self._changed.wait(max(0.0, until - time.monotonic())):
                     msg = "The server has too many memories open."
                     raise StoreBusy(msg, hint="Try again in a moment.")
             if evicted is not None:
                 self._finish_closing(*evicted)
         return self._open_entry(owner, entry)
+
+    @contextmanager
+    def as_stream(self, owner: str) -> Iterator[None]:
+        """Let a lease of this owner end, in this block, if somebody else needs the place."""
+        with self._changed:
+            self._entries[owner].streams += 1
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._entries[owner].streams -= 1
 
     def release(self, owner: str) -> None:
         """End one lease."""
@@ -179,6 +203,13 @@ class OwnerPool(Generic[T]):
             if self._may_close(entry):
                 return owner, self._mark_closing(entry)
         return None
+
+    def _end_streams(self) -> None:
+        """Ask the streams of the least recently used owner that has nothing else to end."""
+        for owner, entry in self._entries.items():
+            if entry.streams and entry.streams == entry.leases:
+                self._on_crowded(owner)
+                return
 
     def _finish_closing(self, owner: str, value: T) -> None:
         try:

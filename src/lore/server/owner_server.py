@@ -27,7 +27,13 @@ from lore.server.front import Front, FrontCounters, OwnerLogins
 from lore.server.memory_store import TEAM_MARK, MemoryStore
 from lore.server.operator_app import OperatorDesk, make_operator_app
 from lore.server.owner_pool import WAIT_S, OwnerPool
-from lore.server.owner_service import MemoryOpener, OwnerService, ServiceParts, SharedModels
+from lore.server.owner_service import (
+    MemoryOpener,
+    OwnerService,
+    ServerThreads,
+    ServiceParts,
+    SharedModels,
+)
 from lore.server.registry import Registry
 from lore.settings import Settings, telemetry_variables
 
@@ -68,16 +74,18 @@ class OwnerServer:
         opener = MemoryOpener(registry, settings, models)
         self.registry = registry
         self.logins = OwnerLogins(registry)
+        threads = ServerThreads()
         at_once = min(OWNER_REQUESTS, limits.requests_at_once)
         parts = ServiceParts(
             registry, replace(limits, requests_at_once=at_once), host_names, self.lease_team,
-            self.logins.find, self._stopping.is_set, upstreams,
+            self.logins.find, self._stopping.is_set, threads, upstreams,
         )  # fmt: skip
         self.pool = OwnerPool[OwnerService](
             lambda owner: OwnerService(owner, opener.open(owner), parts),
             OwnerService.close,
             most=settings.server_open_memories,
             idle_s=settings.server_idle_close_s,
+            on_crowded=lambda owner: self.app.end_streams(owner),
         )
         self.background = BackgroundWork(registry, self.pool, store, settings, tasks=tasks)
         self.counters = FrontCounters()
@@ -87,7 +95,7 @@ class OwnerServer:
         self.app = Front(
             registry, self.pool, self.logins, make_operator_app(desk), host_names=host_names,
             limits=limits, counters=self.counters, on_request=self.background.note_request,
-            on_shutdown=self.pool.close,
+            on_shutdown=self.pool.close, threads=threads,
         )  # fmt: skip
 
     @contextmanager

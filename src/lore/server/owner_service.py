@@ -12,11 +12,11 @@ import secrets
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from mcp.server import Server
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -31,7 +31,7 @@ from lore.gateway.request_head import Upstreams, provider_of
 from lore.gateway.session.prompt_composer import PromptComposer
 from lore.http.app import MountedApp, describe_endpoints, endpoints_of, make_app
 from lore.http.auth import Authenticator, Logins
-from lore.http.request_limits import Limits
+from lore.http.request_limits import MEMORY_THREADS, Limits, MemoryThreads
 from lore.http.write_endpoints import Toolbox
 from lore.mcp.server import make_server
 from lore.memory import Memory
@@ -88,13 +88,34 @@ class MemoryOpener:
             tasks_continuity_folders=(),
             capture_native=False,
         )
-        return Memory.open(
+        memory = Memory.open(
             config=config,
             embedder=self._models.embedder,
             pair_model=self._models.pair_model,
             now=self._registry.database.now,
             vector_owner=name.removeprefix(TEAM_MARK),
         )
+        memory.context.default_home = self._registry.home
+        return memory
+
+
+def _threads(count: int) -> Callable[[], CapacityLimiter]:
+    return lambda: CapacityLimiter(count)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerThreads:
+    """The threads of a server, by what they do: slow requests stop no lookup of a key.
+
+    `memory` is for work on memories, four times what one owner may use at a time; `lookups` for the
+    registry; `openers` for memories that wait for a place; `starters` for what follows, which frees
+    such a place.
+    """
+
+    memory: CapacityLimiter = field(default_factory=_threads(4 * MEMORY_THREADS))
+    lookups: CapacityLimiter = field(default_factory=_threads(4))
+    openers: CapacityLimiter = field(default_factory=_threads(8))
+    starters: CapacityLimiter = field(default_factory=_threads(8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +128,7 @@ class ServiceParts:
     teams: TeamMemories
     find_logins: Callable[[str], Logins]
     stopping: Callable[[], bool]
+    threads: ServerThreads
     upstreams: Upstreams | None = None
 
 
@@ -117,6 +139,7 @@ class OwnerService:
         self.owner = owner
         self.memory = memory
         self._parts = parts
+        self._threads = MemoryThreads(parts.threads.memory)
         self._app: Starlette | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._over: asyncio.Event | None = None
@@ -134,7 +157,7 @@ class OwnerService:
         """Return the app; create and start it for the first request."""
         if self._app is None:
             loop = asyncio.get_running_loop()
-            await to_thread.run_sync(self._start, loop)
+            await to_thread.run_sync(self._start, loop, limiter=self._parts.threads.starters)
         assert self._app is not None
         return self._app
 
@@ -180,8 +203,9 @@ class OwnerService:
         logins = parts.find_logins(self.owner)
         # The home's own key exists for local programs; here nobody has it.
         access = Authenticator(
-            secrets.token_urlsafe(), self._identify_key, logins, parts.registry.database.now
-        )
+            secrets.token_urlsafe(), self._identify_key, logins, parts.registry.database.now,
+            parts.threads.lookups,
+        )  # fmt: skip
         return make_app(
             self.memory,
             access,
@@ -192,10 +216,11 @@ class OwnerService:
             fallback=self._gateway() if self.memory.settings.gateway_on else None,
             stopping=parts.stopping,
             description=_describe_api(logins.cookie),
+            threads=self._threads,
         )
 
     def _make_mcp_server(self) -> Server[Any]:
-        return make_server(self.memory)
+        return make_server(self.memory, run_work=self._threads.run)
 
     def _identify_key(self, key: str) -> AccessKey | None:
         """Return the record of a key of this owner; a key of anybody else is unknown here."""
@@ -286,7 +311,10 @@ class OwnerGateways:
         if not team or find_grant(scope) is None or _has_provider_key(headers, scope):
             return ""
         provider = provider_of(scope["path"], headers)
-        secret = await to_thread.run_sync(self._parts.registry.find_provider_key, team, provider)
+        secret = await to_thread.run_sync(
+            self._parts.registry.find_provider_key, team, provider,
+            limiter=self._parts.threads.lookups,
+        )  # fmt: skip
         if not secret:
             return ""
         name = _KEY_HEADER.get(provider, b"authorization")
@@ -296,14 +324,16 @@ class OwnerGateways:
 
     async def _open(self, payer: str, stack: AsyncExitStack) -> Gateway:
         memory, settings = self._memory, self._memory.settings
-        paying = memory
+        paying, starters = memory, self._parts.threads.starters
         if payer:
             lease: AbstractContextManager[Memory] = self._parts.teams(payer)
-            paying = await to_thread.run_sync(lease.__enter__)
+            paying = await to_thread.run_sync(lease.__enter__, limiter=starters)
             stack.callback(lease.__exit__, None, None, None)
         if self._composer is None:
-            self._composer = await to_thread.run_sync(PromptComposer, memory)
-        plugin = await to_thread.run_sync(MemoryPlugin, memory, self._composer, paying)
+            self._composer = await to_thread.run_sync(PromptComposer, memory, limiter=starters)
+        plugin = await to_thread.run_sync(
+            MemoryPlugin, memory, self._composer, paying, limiter=starters
+        )
         plugin.warm_up()
         stack.callback(plugin.close)
         gateway = Gateway(
@@ -316,5 +346,5 @@ class OwnerGateways:
             stats=memory.context.gateway_stats,
         )
         await stack.enter_async_context(gateway.run())
-        await to_thread.run_sync(plugin.wait_until_warm)
+        await to_thread.run_sync(plugin.wait_until_warm, limiter=starters)
         return gateway

@@ -14,6 +14,7 @@ from typing import Literal
 
 from lore import clock, config_files, settings
 from lore.errors import InvalidInput, NotFound, StoreDamaged, StoreError
+from lore.memory import access
 from lore.memory.access import KEY_MARK
 from lore.memory.vector_server import erase_vectors
 from lore.records import ACCESS_SCOPES, AccessScope
@@ -26,9 +27,6 @@ REGISTRY_FILE, KEY_FILE = "server.db", "server.key"
 OWNERS_FOLDER, TEAMS_FOLDER = "owners", "teams"
 
 _KEY_BYTES = 32
-_PREFIX_BYTES, _SECRET_BYTES = 5, 32
-"""The prefix finds the row; the 256 bits after it are the secret."""
-
 _SALT_BYTES = 16
 
 MemoryKind = Literal["owner", "team", "server"]
@@ -227,7 +225,7 @@ class Registry:
         """Add a team without members."""
         name = _check_name(name, "A team")
         _check_quorum(quorum)
-        team = Team(_hash_name(self._team_key, name), name, quorum, self.database.now())
+        team = Team(self.team_id(name), name, quorum, self.database.now())
         if self.find_team(team.id) is not None:
             raise InvalidInput(f"There is a team '{name}' already.")
         if any(one.id == team.id for one in self.removed_teams()):
@@ -264,13 +262,11 @@ class Registry:
     def set_budget(self, folder: Path, usd: float | None) -> None:
         """Set the daily budget of an owner's or a team's folder, also in a running server.
 
-        None means that of the server's settings.
+        None removes it: that of the server's settings applies then.
         """
         if usd is not None and not 0 <= usd < float("inf"):
             msg = "A daily budget is a number of US dollars, 0 or more."
             raise InvalidInput(msg)
-        if usd is None:
-            usd = settings.load(home=self.home).settings.daily_budget
         settings.write_user_setting(folder, "daily_budget", None if usd is None else repr(usd))
 
     def find_budget(self, folder: Path) -> float | None:
@@ -286,11 +282,15 @@ class Registry:
 
     def get_team(self, name: str) -> Team:
         """Return the team of this name, or raise."""
-        team = self.find_team(_hash_name(self._team_key, name))
+        team = self.find_team(self.team_id(name))
         if team is None:
             msg = f"There is no team '{name[:60]}'."
             raise NotFound(msg, hint="'lore team list' shows them.")
         return team
+
+    def team_id(self, name: str) -> str:
+        """Return the id that a team of this name has: its case does not matter."""
+        return _hash_name(self._team_key, name)
 
     def find_team(self, id_: str) -> Team | None:
         """Return the team of an id, or None."""
@@ -341,14 +341,13 @@ class Registry:
         now = self.database.now()
         until = _expiry(now, expires_in_s)
         ordered = tuple(scope for scope in ACCESS_SCOPES if scope in scopes)
-        prefix = secrets.token_hex(_PREFIX_BYTES)
+        prefix, key = access.new_key()
         record = ServerKey(
             prefix, name, ordered, now, until,
             owner=person.id if person else "", owner_name=person.name if person else "",
             team=group.id if group else "", team_name=group.name if group else "",
         )  # fmt: skip
-        key = f"{KEY_MARK}{prefix}_{secrets.token_urlsafe(_SECRET_BYTES)}"
-        digest = self._digest(key)
+        digest = access.digest_key(self._access_key, key)
         self.database.write(partial(registry_rows.add_key, key=record, digest=digest))
         return key, record
 
@@ -382,15 +381,7 @@ class Registry:
 
         Only the whole key identifies a record, so that a prefix reveals nothing.
         """
-        mark, _, rest = key.partition("_")
-        prefix, _, secret = rest.partition("_")
-        if f"{mark}_" != KEY_MARK or not secret:
-            return None
-        with self.database.read() as db:
-            row = registry_rows.find_key(db, prefix)
-        record, digest = row or (None, "")
-        fits = hmac.compare_digest(digest, self._digest(key))
-        return record if fits else None
+        return access.identify(key, self._access_key, self._find_key)
 
     def find_key(self, key: str) -> ServerKey | None:
         """Return the record of a key that is valid now, else None."""
@@ -399,13 +390,12 @@ class Registry:
 
     def is_key_valid(self, prefix: str) -> bool:
         """Return whether the key with this prefix is valid now."""
-        with self.database.read() as db:
-            row = registry_rows.find_key(db, prefix)
+        row = self._find_key(prefix)
         return row is not None and row[0].is_valid(self.database.now())
 
-    def _digest(self, key: str) -> str:
-        """Return the stored digest of a key; it is useless without the server's key."""
-        return hmac.digest(self._access_key, key.encode("utf-8", "replace"), "sha256").hex()
+    def _find_key(self, prefix: str) -> tuple[ServerKey, str] | None:
+        with self.database.read() as db:
+            return registry_rows.find_key(db, prefix)
 
     def set_provider_key(self, team: str, provider: str, key: str) -> None:
         """Store a provider key of a team, encrypted; an empty one removes it."""

@@ -11,7 +11,8 @@ from typing import Protocol
 from lore import clock
 from lore.errors import InvalidInput, LoreError, NotFound
 from lore.memory import Memory
-from lore.records import Hit
+from lore.records import Hit, Reading
+from lore.records.answers import PUBLISHED
 from lore.records.server_records import Publication, PublicationState, Team, TeamMembership
 from lore.server.registry import Registry
 from lore.store import registry_rows
@@ -153,14 +154,37 @@ class OwnerTeamDesk:
         if not answer.relevant:
             return []
         with self._registry.database.read() as db:
-            by = registry_rows.publishers_of(db, team.id, [hit.id for hit in answer.hits])
+            by = registry_rows.approved_fragments(db, team.id)
         return [
             replace(
-                hit, origin="peer", why=f"published by {by[hit.id]} to team {team.name}",
+                hit, origin="peer", why=_publisher(by[hit.id], team),
                 session_id="", project_id="", breadcrumb=f"team {team.name}", sources=(), same=(),
             )
             for hit in answer.hits if hit.id in by
         ]  # fmt: skip
+
+    def read(self, id_: str) -> Reading | None:
+        """Return approved knowledge of the owner's teams by its id or the begin of it, or None."""
+        prefix = id_.strip().lower()
+        for team in self._registry.list_teams(owner=self._owner):
+            with self._registry.database.read() as db:
+                by = registry_rows.approved_fragments(db, team.id)
+            matches = [one for one in by if one.startswith(prefix)]
+            if len(matches) == 1:
+                return self._read_from(team, matches[0], by[matches[0]])
+        return None
+
+    def _read_from(self, team: Team, id_: str, publisher: str) -> Reading | None:
+        try:
+            with self._teams(team.id, wait_s=1.0) as memory:
+                (reading,) = memory.read([id_], reinforce=False)
+        except LoreError as error:  # it was withdrawn, or the team's memory is not at hand
+            log.warning("team not read", extra={"error": type(error).__name__})
+            return None
+        return replace(
+            reading, origin="peer", title=f"{_publisher(publisher, team)}: {reading.title}",
+            session=None, parent=None, children=(), edges=(), replaced=None,
+        )  # fmt: skip
 
     def _membership(self, team: Team) -> TeamMembership:
         with self._registry.database.read() as db:
@@ -179,8 +203,9 @@ class OwnerTeamDesk:
 
     def _get_team(self, name: str) -> Team:
         """Return a team of the owner, or raise as for a team that does not exist."""
+        id_ = self._registry.team_id(name)
         for team in self._registry.list_teams(owner=self._owner):
-            if team.name == name:
+            if team.id == id_:
                 return team
         msg = "You are in no team of this name."
         raise NotFound(msg, hint="GET /api/v1/teams lists yours.")
@@ -216,6 +241,11 @@ class OwnerTeamDesk:
         return self._registry.database.write(
             lambda db: registry_rows.decide(db, id_, state, now=now, fragment=fragment)
         )
+
+
+def _publisher(name: str, team: Team) -> str:
+    """Return who published something to which team, as a reader is told."""
+    return f"{PUBLISHED}{name} to team {team.name}"
 
 
 def forget_publication(registry: Registry, memory: Memory, id_: str, fragment: str) -> None:

@@ -385,15 +385,14 @@ def list_withdrawn(db: Connection) -> list[tuple[str, str, str]]:
     return [(str(id_), str(team), str(fragment)) for id_, team, fragment in rows]
 
 
-def publishers_of(db: Connection, team: str, fragments: Sequence[str]) -> dict[str, str]:
-    """Return who published which fragment of a team's memory, of those that are approved."""
+def approved_fragments(db: Connection, team: str) -> dict[str, str]:
+    """Return the approved fragments of a team's memory, with who published them."""
     rows = db.rows(
         "SELECT p.fragment_id, o.name FROM publications p JOIN owners o ON o.n = p.owner_n"
         " JOIN teams t ON t.n = p.team_n WHERE t.id = :team AND p.state = 'approved'",
         team=team,
     )
-    wanted = set(fragments)
-    return {str(id_): str(name) for id_, name in rows if id_ in wanted}
+    return {str(id_): str(name) for id_, name in rows}
 
 
 def approve(db: Connection, publication: str, owner: str, *, now: datetime) -> None:

@@ -109,51 +109,73 @@ def _references(**named: Any) -> dict[str, Any]:
     }
 
 
-Read = Callable[[Connection, str, Mapping[str, Any]], Iterator[StoredRecord]]
-"""Yields the records that meet an SQL condition with its parameters."""
+class _Kind(NamedTuple):
+    """How records of a kind are read: a statement up to its condition, and what follows that.
+
+    `make` turns a row into a record; of several rows with one key the first counts. `number` is the
+    column that `read_numbers` compares.
+    """
+
+    select: str
+    order: str
+    make: Callable[[Row], StoredRecord]
+    number: str
 
 
-def _read_sessions(
-    db: Connection, condition: str, params: Mapping[str, Any]
+def _read(
+    kind: _Kind, db: Connection, condition: str, params: Mapping[str, Any]
 ) -> Iterator[StoredRecord]:
-    rows = db.rows(
-        f"SELECT s.n, s.title, s.files, s.branch, s.last_message_at, {_SESSION},"
-        " q.id, q.agent, q.external_id, q.started_at, NULL, '', ''"
-        f" FROM sessions s {_SESSION_FROM} LEFT JOIN sessions q ON q.n = s.parent_n"
-        f" WHERE {condition} ORDER BY s.n",
-        **params,
-    )
-    for n, title, files, branch, last_at, *rest in rows:
-        own, parent = _session(rest[:7]), _session(rest[7:])
-        assert own is not None
-        names = {"title": title, "files": files, "branch": branch}
-        place = {"project": _project_key(own.project), "parent": _session_key(parent)}
-        yield StoredRecord(
-            "session",
-            own.id,
-            n,
-            {"names": (names, last_at), "place": (place, own.started_at)},
-            _references(session=own, parent=parent),
-            session_identity(own.agent, own.external_id),
-        )
+    """Yield the records of a kind that meet an SQL condition with its parameters."""
+    seen = set()
+    for row in db.rows(f"{kind.select} {condition} {kind.order}", **params):
+        record = kind.make(row)
+        if record.key not in seen:
+            seen.add(record.key)
+            yield record
 
 
-def _read_messages(
-    db: Connection, condition: str, params: Mapping[str, Any]
+def _read_pages(
+    kind: _Kind, db: Connection, condition: str, params: Mapping[str, Any]
 ) -> Iterator[StoredRecord]:
-    sql = (
-        f"SELECT m.n, {id_text('i.id')}, m.ordinal, m.channel, m.key, m.role, m.speaker, m.parts,"
-        f" m.origin, m.model, m.usage, i.created_at, {_SESSION} FROM messages m"
-        f" JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.session_n {_SESSION_FROM}"
-        f" WHERE {condition} AND m.n > :after ORDER BY m.n LIMIT {_PAGE}"
-    )
+    """Yield the records of a kind that has too many for one list."""
+    sql = f"{kind.select} {condition} AND {kind.number} > :after {kind.order} LIMIT {_PAGE}"
     after = 0
     while rows := db.rows(sql, after=after, **params):
-        yield from map(_message, rows)
+        yield from map(kind.make, rows)
         after = rows[-1][0]
 
 
-def _message(row: Sequence[Any]) -> StoredRecord:
+_SESSIONS = (
+    f"SELECT s.n, s.title, s.files, s.branch, s.last_message_at, {_SESSION},"
+    " q.id, q.agent, q.external_id, q.started_at, NULL, '', ''"
+    f" FROM sessions s {_SESSION_FROM} LEFT JOIN sessions q ON q.n = s.parent_n WHERE"
+)
+
+
+def _session_record(row: Row) -> StoredRecord:
+    n, title, files, branch, last_at, *rest = row
+    own, parent = _session(rest[:7]), _session(rest[7:])
+    assert own is not None
+    names = {"title": title, "files": files, "branch": branch}
+    place = {"project": _project_key(own.project), "parent": _session_key(parent)}
+    return StoredRecord(
+        "session",
+        own.id,
+        n,
+        {"names": (names, last_at), "place": (place, own.started_at)},
+        _references(session=own, parent=parent),
+        session_identity(own.agent, own.external_id),
+    )
+
+
+_MESSAGES = (
+    f"SELECT m.n, {id_text('i.id')}, m.ordinal, m.channel, m.key, m.role, m.speaker, m.parts,"
+    f" m.origin, m.model, m.usage, i.created_at, {_SESSION} FROM messages m"
+    f" JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.session_n {_SESSION_FROM} WHERE"
+)
+
+
+def _message_record(row: Row) -> StoredRecord:
     n, id_, ordinal, channel, key, role, speaker, parts, origin, model, usage, at, *rest = row
     session = _session(rest)
     value = {
@@ -179,30 +201,28 @@ def _part(part: Any) -> dict[str, Any]:
     return {"kind": part.kind, "text": part.text, **filled}
 
 
-def _read_distillations(
-    db: Connection, condition: str, params: Mapping[str, Any]
-) -> Iterator[StoredRecord]:
-    rows = db.rows(
-        f"SELECT d.n, {id_text('i.id')}, d.generation, d.text, d.from_message, d.to_message,"
-        f" d.source_tokens, d.sources, d.archived, i.created_at, {_SESSION} FROM distillations d"
-        f" JOIN items i ON i.n = d.n JOIN sessions s ON s.n = d.session_n {_SESSION_FROM}"
-        f" WHERE {condition} ORDER BY d.n",
-        **params,
-    )
-    for n, id_, generation, text, first, last, tokens, sources, archived, at, *rest in rows:
-        session = _session(rest)
-        value = {
-            "session": _session_key(session),
-            "generation": generation,
-            "text": text,
-            "from_message": first,
-            "to_message": last,
-            "source_tokens": tokens,
-            "sources": unpack_json(sources),
-            "created_at": at,
-        }
-        values: Values = {"self": (value, at), "archived": (bool(archived), at)}
-        yield StoredRecord("distillation", id_, n, values, _references(session=session), id_)
+_DISTILLATIONS = (
+    f"SELECT d.n, {id_text('i.id')}, d.generation, d.text, d.from_message, d.to_message,"
+    f" d.source_tokens, d.sources, d.archived, i.created_at, {_SESSION} FROM distillations d"
+    f" JOIN items i ON i.n = d.n JOIN sessions s ON s.n = d.session_n {_SESSION_FROM} WHERE"
+)
+
+
+def _distillation_record(row: Row) -> StoredRecord:
+    n, id_, generation, text, first, last, tokens, sources, archived, at, *rest = row
+    session = _session(rest)
+    value = {
+        "session": _session_key(session),
+        "generation": generation,
+        "text": text,
+        "from_message": first,
+        "to_message": last,
+        "source_tokens": tokens,
+        "sources": unpack_json(sources),
+        "created_at": at,
+    }
+    values: Values = {"self": (value, at), "archived": (bool(archived), at)}
+    return StoredRecord("distillation", id_, n, values, _references(session=session), id_)
 
 
 _FRAGMENT_TEXT = ("content", "summary", "kind", "payload", "origin", "trust", "metadata")
@@ -211,45 +231,6 @@ _VALIDITY = ("superseded_by", "valid_from", "valid_to")
 _SHOWN = ("deleted_at", "archived_at")
 _FRAGMENT_COLUMNS = (*_FRAGMENT_TEXT, *_EVIDENCE, *_VALIDITY, *_SHOWN)
 _PACKED = ("payload", "metadata", "source_messages")
-
-
-def _read_fragments(
-    db: Connection, condition: str, params: Mapping[str, Any]
-) -> Iterator[StoredRecord]:
-    columns = ", ".join(f"f.{name}" for name in _FRAGMENT_COLUMNS)
-    rows = db.rows(
-        f"SELECT f.n, {id_text('i.id')}, i.created_at, f.last_accessed, {columns},"
-        " o.path, o.remote, o.name, s.id, s.agent, s.external_id, s.started_at,"
-        f" {_PROJECT} FROM fragments f JOIN items i ON i.n = f.n"
-        " LEFT JOIN projects o ON o.n = i.project_n LEFT JOIN sessions s ON s.n = i.session_n"
-        f" {_SESSION_FROM} WHERE {condition} ORDER BY f.n",
-        **params,
-    )
-    for n, id_, created_at, accessed, *rest in rows:
-        fields = dict(zip(_FRAGMENT_COLUMNS, rest, strict=False))
-        for name in _PACKED:
-            fields[name] = unpack_json(fields[name])
-        # A note is in a file of one machine; elsewhere it is knowledge without a file.
-        fields["metadata"] = native_rows.without_note(fields["metadata"])
-        places = rest[len(_FRAGMENT_COLUMNS) :]
-        project, session = _project(*places[:3]), _session(places[3:])
-        at = {
-            "text": fields["updated_at"],
-            "evidence": fields["updated_at"],
-            "validity": fields["valid_to"] or created_at,
-            "shown": fields["deleted_at"] or fields["archived_at"] or created_at,
-        }
-        values: Values = {
-            name: ({column: fields[column] for column in columns}, at[name])
-            for name, columns in FRAGMENT_REGISTERS.items()
-        }
-        values["self"] = ({"created_at": created_at}, created_at)
-        place = {"project": _project_key(project), "session": _session_key(session)}
-        values["place"] = (place, created_at)
-        values["use"] = ((accessed or 0) // _DAY_US, accessed or created_at)
-        references = _references(project=project, session=session)
-        yield StoredRecord("fragment", id_, n, values, references, id_)
-
 
 FRAGMENT_REGISTERS: Mapping[str, tuple[str, ...]] = {
     "text": _FRAGMENT_TEXT,
@@ -260,60 +241,89 @@ FRAGMENT_REGISTERS: Mapping[str, tuple[str, ...]] = {
 """The registers of a fragment that are columns. Text and whose words it is change together: one
 machine's words must not get another's origin."""
 
-
-def _read_versions(
-    db: Connection, condition: str, params: Mapping[str, Any]
-) -> Iterator[StoredRecord]:
-    rows = db.rows(
-        f"SELECT v.fragment_n, {id_text('i.id')}, v.content, v.summary, v.changed_at, v.reason"
-        " FROM fragment_versions v JOIN items i ON i.n = v.fragment_n"
-        f" WHERE {condition} ORDER BY v.fragment_n, v.version",
-        **params,
-    )
-    seen = set()
-    for n, id_, content, summary, changed_at, reason in rows:
-        key = f"{id_}/{text_digest(content, summary)}"
-        if key in seen:  # a text that was restored and replaced again
-            continue
-        seen.add(key)
-        value = {
-            "content": content, "summary": summary, "changed_at": changed_at, "reason": reason,
-        }  # fmt: skip
-        yield StoredRecord("version", key, n, {"self": (value, changed_at)}, {}, key)
+_FRAGMENTS = (
+    f"SELECT f.n, {id_text('i.id')}, i.created_at, f.last_accessed,"
+    f" {', '.join(f'f.{name}' for name in _FRAGMENT_COLUMNS)},"
+    " o.path, o.remote, o.name, s.id, s.agent, s.external_id, s.started_at,"
+    f" {_PROJECT} FROM fragments f JOIN items i ON i.n = f.n"
+    " LEFT JOIN projects o ON o.n = i.project_n LEFT JOIN sessions s ON s.n = i.session_n"
+    f" {_SESSION_FROM} WHERE"
+)
 
 
-def _read_parents(
-    db: Connection, condition: str, params: Mapping[str, Any]
-) -> Iterator[StoredRecord]:
-    rows = db.rows(
-        f"SELECT e.target_n, {id_text('b.id')}, {id_text('a.id')}, e.created_at FROM edges e"
-        " JOIN items a ON a.n = e.source_n JOIN items b ON b.n = e.target_n"
-        f" WHERE e.kind = 'hierarchical' AND {condition} ORDER BY e.target_n, e.source_n",
-        **params,
-    )
-    seen = set()
-    for n, child, parent, at in rows:
-        if child not in seen:
-            seen.add(child)
-            yield StoredRecord("parent", child, n, {"self": (parent, at)}, {}, child)
+def _fragment_record(row: Row) -> StoredRecord:
+    n, id_, created_at, accessed, *rest = row
+    fields = dict(zip(_FRAGMENT_COLUMNS, rest, strict=False))
+    for name in _PACKED:
+        fields[name] = unpack_json(fields[name])
+    # A note is in a file of one machine; elsewhere it is knowledge without a file.
+    fields["metadata"] = native_rows.without_note(fields["metadata"])
+    places = rest[len(_FRAGMENT_COLUMNS) :]
+    project, session = _project(*places[:3]), _session(places[3:])
+    at = {
+        "text": fields["updated_at"],
+        "evidence": fields["updated_at"],
+        "validity": fields["valid_to"] or created_at,
+        "shown": fields["deleted_at"] or fields["archived_at"] or created_at,
+    }
+    values: Values = {
+        name: ({column: fields[column] for column in columns}, at[name])
+        for name, columns in FRAGMENT_REGISTERS.items()
+    }
+    values["self"] = ({"created_at": created_at}, created_at)
+    place = {"project": _project_key(project), "session": _session_key(session)}
+    values["place"] = (place, created_at)
+    values["use"] = ((accessed or 0) // _DAY_US, accessed or created_at)
+    references = _references(project=project, session=session)
+    return StoredRecord("fragment", id_, n, values, references, id_)
 
 
-def _read_edges(
-    db: Connection, condition: str, params: Mapping[str, Any]
-) -> Iterator[StoredRecord]:
-    rows = db.rows(
-        f"SELECT e.source_n, {id_text('a.id')}, {id_text('b.id')}, e.kind, e.weight, e.note,"
-        " e.created_at FROM edges e JOIN items a ON a.n = e.source_n"
-        " JOIN items b ON b.n = e.target_n"
-        f" WHERE e.kind <> 'hierarchical' AND {condition} ORDER BY e.source_n, e.target_n, e.kind",
-        **params,
-    )
-    for n, source, target, kind, weight, note, at in rows:
-        key = f"{source}/{target}/{kind}"
-        value = {"note": note, "created_at": at}
-        if kind != "associative":  # its weight decays on each machine
-            value["weight"] = weight
-        yield StoredRecord("edge", key, n, {"self": (value, at)}, {"weight": weight}, key)
+_VERSIONS = (
+    f"SELECT v.fragment_n, {id_text('i.id')}, v.content, v.summary, v.changed_at, v.reason"
+    " FROM fragment_versions v JOIN items i ON i.n = v.fragment_n WHERE"
+)
+
+
+def _version_record(row: Row) -> StoredRecord:
+    """Return a former text; one that was restored and replaced again has several rows."""
+    n, id_, content, summary, changed_at, reason = row
+    key = f"{id_}/{text_digest(content, summary)}"
+    value = {"content": content, "summary": summary, "changed_at": changed_at, "reason": reason}
+    return _single("version", key, n, value, changed_at)
+
+
+def _single(
+    kind: SyncKind, key: str, n: int | None, value: Any, at: int | None, **references: Any
+) -> StoredRecord:
+    """Return a record with one register, whose key is the same on all machines."""
+    return StoredRecord(kind, key, n, {"self": (value, at)}, references, key)
+
+
+_ENDS = "FROM edges e JOIN items a ON a.n = e.source_n JOIN items b ON b.n = e.target_n WHERE"
+
+_PARENTS = (
+    f"SELECT e.target_n, {id_text('b.id')}, {id_text('a.id')}, e.created_at {_ENDS}"
+    " e.kind = 'hierarchical' AND"
+)
+
+
+def _parent_record(row: Row) -> StoredRecord:
+    n, child, parent, at = row
+    return _single("parent", child, n, parent, at)
+
+
+_EDGES = (
+    f"SELECT e.source_n, {id_text('a.id')}, {id_text('b.id')}, e.kind, e.weight, e.note,"
+    f" e.created_at {_ENDS} e.kind <> 'hierarchical' AND"
+)
+
+
+def _edge_record(row: Row) -> StoredRecord:
+    n, source, target, kind, weight, note, at = row
+    value = {"note": note, "created_at": at}
+    if kind != "associative":  # its weight decays on each machine
+        value["weight"] = weight
+    return _single("edge", f"{source}/{target}/{kind}", n, value, at, weight=weight)
 
 
 _STATES = ("rejected", "suggested", "confirmed", "stands", "passing")
@@ -321,88 +331,81 @@ _STATES = ("rejected", "suggested", "confirmed", "stands", "passing")
 _FIRST_RANKS = {"confirmed": 1, "suggested": 2}
 """Of states that two machines derived of the same words, the more careful one is the later one."""
 
+_INSTRUCTIONS = (
+    f"SELECT s.item_n, {id_text('i.id')}, s.digest, m.channel, m.key, q.agent, q.external_id,"
+    " s.state, s.text, s.created_at FROM standing s JOIN items i ON i.n = s.item_n"
+    " LEFT JOIN messages m ON m.n = s.item_n LEFT JOIN sessions q ON q.n = m.session_n"
+    " WHERE (s.state <> 'passing' OR m.n IS NOT NULL) AND"
+)
+_BY_STATE = " ".join(f"WHEN '{state}' THEN {place}" for place, state in enumerate(_STATES))
 
-def _read_instructions(
-    db: Connection, condition: str, params: Mapping[str, Any]
-) -> Iterator[StoredRecord]:
-    """Yield the states of instructions, and the rules that messages state.
+
+def _instruction_record(row: Row) -> StoredRecord:
+    """Return the state of an instruction, and the rule if a message states it.
 
     Those of messages travel, since the machine that captured a message judged them in their
     context. Those of fragments are derived on each machine.
     """
-    rows = db.rows(
-        f"SELECT s.item_n, {id_text('i.id')}, s.digest, m.channel, m.key, q.agent, q.external_id,"
-        " s.state, s.text, s.created_at FROM standing s JOIN items i ON i.n = s.item_n"
-        " LEFT JOIN messages m ON m.n = s.item_n LEFT JOIN sessions q ON q.n = m.session_n"
-        f" WHERE (s.state <> 'passing' OR m.n IS NOT NULL) AND {condition}"
-        " ORDER BY s.item_n, s.digest, s.n",
-        **params,
-    )
-    listed: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        listed.setdefault(tuple(row[:7]), []).append(row[7:])
-    for (n, id_, digest, channel, message_key, agent, name), rules in listed.items():
-        state, text, at = min(rules, key=lambda rule: _STATES.index(rule[0]))
-        first = at + _FIRST_RANKS.get(state, 0)
-        item, rule = id_, None
-        if channel is not None:
-            item = message_identity(session_identity(agent, name), channel, unpack_key(message_key))
-            rule = {"text": text, "created_at": at}
-        values: Values = {"self": (state, first), "rule": (rule, at)}
-        key = f"{id_}/{digest}"
-        yield StoredRecord("instruction", key, n, values, {}, f"{item}/{digest}")
+    n, id_, digest, channel, message_key, agent, name, state, text, at = row
+    first = at + _FIRST_RANKS.get(state, 0)
+    item, rule = id_, None
+    if channel is not None:
+        item = message_identity(session_identity(agent, name), channel, unpack_key(message_key))
+        rule = {"text": text, "created_at": at}
+    values: Values = {"self": (state, first), "rule": (rule, at)}
+    key = f"{id_}/{digest}"
+    return StoredRecord("instruction", key, n, values, {}, f"{item}/{digest}")
 
 
-def _read_judgements(
-    db: Connection, condition: str, params: Mapping[str, Any]
-) -> Iterator[StoredRecord]:
-    """Yield the decisions on pairs that are about the present texts."""
-    rows = db.rows(
-        f"SELECT j.a_n, {id_text('a.id')}, {id_text('b.id')}, j.verb, j.verdict, j.a_version,"
-        " j.b_version, j.at, f.version, f.content, f.summary, g.version, g.content, g.summary"
-        " FROM judgements j JOIN items a ON a.n = j.a_n JOIN items b ON b.n = j.b_n"
-        " JOIN fragments f ON f.n = j.a_n JOIN fragments g ON g.n = j.b_n"
-        f" WHERE j.verb <> 'ask' AND j.a_version IN (0, f.version)"
-        f" AND j.b_version IN (0, g.version) AND {condition} ORDER BY j.a_n, j.b_n, j.verb",
-        **params,
-    )
-    for n, a, b, verb, verdict, a_version, b_version, at, _, *texts in rows:
-        first = text_digest(texts[0], texts[1]) if a_version else ""
-        second = text_digest(texts[3], texts[4]) if b_version else ""
-        ends = [(a, first), (b, second)]
-        if verb != "reflect":  # the first of a pair is the one with the lower number here
-            ends.sort()
-        key = "/".join((ends[0][0], ends[1][0], verb))
-        value = {"verdict": verdict, "a_text": ends[0][1], "b_text": ends[1][1], "at": at}
-        yield StoredRecord("judgement", key, n, {"self": (value, at)}, {}, key)
+_JUDGEMENTS = (
+    f"SELECT j.a_n, {id_text('a.id')}, {id_text('b.id')}, j.verb, j.verdict, j.a_version,"
+    " j.b_version, j.at, f.content, f.summary, g.content, g.summary"
+    " FROM judgements j JOIN items a ON a.n = j.a_n JOIN items b ON b.n = j.b_n"
+    " JOIN fragments f ON f.n = j.a_n JOIN fragments g ON g.n = j.b_n"
+    " WHERE j.verb <> 'ask' AND j.a_version IN (0, f.version) AND j.b_version IN (0, g.version) AND"
+)
 
 
-def _read_tombstones(
-    db: Connection, condition: str, params: Mapping[str, Any]
-) -> Iterator[StoredRecord]:
-    sql = f"SELECT id, at, source FROM tombstones t WHERE {condition} ORDER BY seq"
-    for id_, at, source in db.rows(sql, **params):
-        yield StoredRecord("forget", id_, None, {"self": ({"source": source}, at)}, {}, id_)
+def _judgement_record(row: Row) -> StoredRecord:
+    """Return a decision on a pair that is about the present texts."""
+    n, a, b, verb, verdict, a_version, b_version, at, *texts = row
+    first = text_digest(*texts[:2]) if a_version else ""
+    second = text_digest(*texts[2:]) if b_version else ""
+    ends = [(a, first), (b, second)]
+    if verb != "reflect":  # the first of a pair is the one with the lower number here
+        ends.sort()
+    key = "/".join((ends[0][0], ends[1][0], verb))
+    value = {"verdict": verdict, "a_text": ends[0][1], "b_text": ends[1][1], "at": at}
+    return _single("judgement", key, n, value, at)
 
 
-class _Kind(NamedTuple):
-    """How records of a kind are read: all of them, and those of one number."""
+def _tombstone_record(row: Row) -> StoredRecord:
+    id_, at, source = row
+    return _single("forget", id_, None, {"source": source}, at)
 
-    read: Read
-    number: str
 
+_TOMBSTONES = _Kind(
+    "SELECT t.id, t.at, t.source FROM tombstones t WHERE", "ORDER BY t.seq", _tombstone_record, ""
+)
 
 _KINDS: Mapping[SyncKind, _Kind] = {
-    "forget": _Kind(_read_tombstones, ""),
-    "session": _Kind(_read_sessions, "s.n"),
-    "message": _Kind(_read_messages, "m.n"),
-    "distillation": _Kind(_read_distillations, "d.n"),
-    "fragment": _Kind(_read_fragments, "f.n"),
-    "version": _Kind(_read_versions, "v.fragment_n"),
-    "parent": _Kind(_read_parents, "e.target_n"),
-    "edge": _Kind(_read_edges, "e.source_n"),
-    "instruction": _Kind(_read_instructions, "s.item_n"),
-    "judgement": _Kind(_read_judgements, "j.a_n"),
+    "forget": _TOMBSTONES,
+    "session": _Kind(_SESSIONS, "ORDER BY s.n", _session_record, "s.n"),
+    "message": _Kind(_MESSAGES, "ORDER BY m.n", _message_record, "m.n"),
+    "distillation": _Kind(_DISTILLATIONS, "ORDER BY d.n", _distillation_record, "d.n"),
+    "fragment": _Kind(_FRAGMENTS, "ORDER BY f.n", _fragment_record, "f.n"),
+    "version": _Kind(
+        _VERSIONS, "ORDER BY v.fragment_n, v.version", _version_record, "v.fragment_n"
+    ),
+    "parent": _Kind(_PARENTS, "ORDER BY e.target_n, e.source_n", _parent_record, "e.target_n"),
+    "edge": _Kind(_EDGES, "ORDER BY e.source_n, e.target_n, e.kind", _edge_record, "e.source_n"),
+    "instruction": _Kind(
+        _INSTRUCTIONS,
+        f"ORDER BY s.item_n, s.digest, CASE s.state {_BY_STATE} END, s.n",
+        _instruction_record,
+        "s.item_n",
+    ),
+    "judgement": _Kind(_JUDGEMENTS, "ORDER BY j.a_n, j.b_n, j.verb", _judgement_record, "j.a_n"),
 }
 
 KINDS: tuple[SyncKind, ...] = tuple(_KINDS)
@@ -414,24 +417,31 @@ MUTABLE: tuple[SyncKind, ...] = tuple(k for k in KINDS if k not in ("message", "
 
 def read_all(db: Connection, kind: SyncKind) -> Iterator[StoredRecord]:
     """Yield all records of a kind."""
-    return _KINDS[kind].read(db, "1 = 1", {})
+    return _select(kind, db, "1 = 1", {})
 
 
 def read_numbers(db: Connection, kind: SyncKind, ns: Sequence[int]) -> Iterator[StoredRecord]:
     """Yield the records of a kind that belong to some numbers."""
     if not len(ns):
         return iter(())
-    return _KINDS[kind].read(db, among(_KINDS[kind].number, "ns"), {"ns": int_array(ns)})
+    return _select(kind, db, among(_KINDS[kind].number, "ns"), {"ns": int_array(ns)})
+
+
+def _select(
+    kind: SyncKind, db: Connection, condition: str, params: Mapping[str, Any]
+) -> Iterator[StoredRecord]:
+    read = _read_pages if kind == "message" else _read
+    return read(_KINDS[kind], db, condition, params)
 
 
 def read_tombstones_after(db: Connection, seq: int) -> Iterator[StoredRecord]:
     """Yield the tombstones after a change number."""
-    return _read_tombstones(db, "t.seq > :seq", {"seq": seq})
+    return _read(_TOMBSTONES, db, "t.seq > :seq", {"seq": seq})
 
 
 def find_tombstone(db: Connection, id_: str) -> StoredRecord | None:
     """Return the tombstone with an id, or None."""
-    return next(_read_tombstones(db, "t.id = :id", {"id": id_}), None)
+    return next(_read(_TOMBSTONES, db, "t.id = :id", {"id": id_}), None)
 
 
 class KnownRecord(NamedTuple):
@@ -627,6 +637,16 @@ class PeerRow(NamedTuple):
     state_hash: str = ""
     problem: str = ""
 
+    @property
+    def is_known(self) -> bool:
+        """Return whether the peer has ever said which machine it is."""
+        return self.machine != self.name
+
+
+def unknown_peer(name: str) -> PeerRow:
+    """Return the row of a peer that has never answered: its name stands for the machine."""
+    return PeerRow(name, name)
+
 
 def get_peer(db: Connection, machine: str) -> PeerRow:
     """Return what is known of a peer; an empty row if that is nothing."""
@@ -639,6 +659,12 @@ def all_peers(db: Connection) -> list[PeerRow]:
     """Return all peers, the one that was synced last first."""
     sql = f"SELECT {', '.join(PeerRow._fields)} FROM sync_peers ORDER BY synced_at DESC, machine"
     return [PeerRow(*row) for row in db.rows(sql)]
+
+
+def clear_problem(db: Connection, name: str) -> None:
+    """Note that the peer of a name answers again."""
+    db.run("DELETE FROM sync_peers WHERE machine = :name", name=name)
+    db.run("UPDATE sync_peers SET problem = '' WHERE name = :name", name=name)
 
 
 def put_peer(db: Connection, peer: PeerRow) -> None:

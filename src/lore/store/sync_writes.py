@@ -425,6 +425,11 @@ def put_version(
     )  # fmt: skip
 
 
+def has_version(db: Connection, n: int, digest: str) -> bool:
+    """Return whether a wording is a former one of a fragment."""
+    return bool(_versions_with(db, n, digest))
+
+
 def _versions_with(db: Connection, n: int, digest: str) -> list[int]:
     rows = db.rows(
         "SELECT version, content, summary FROM fragment_versions WHERE fragment_n = :n"

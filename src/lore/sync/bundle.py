@@ -1,7 +1,8 @@
 """Bundles: all that sync exchanges in one compressed file, sealed like an export.
 
 A bundle is a gzip file of JSON lines: a header, records, a seal after each block, and at the end
-their number. It can be applied in any order and any number of times.
+their number. It can be applied in any order and any number of times. Nothing of a block is parsed
+before its seal fits, and no more than one block is in memory.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from lore.capture.export_import import Sealer
 from lore.errors import SyncError
 from lore.store import files
 from lore.sync.replica import PAGE, Replica
-from lore.sync.wire_format import FORMAT, OLDEST_FORMAT
+from lore.sync.wire_format import FORMAT, LONGEST_PAGE, OLDEST_FORMAT
 
 _HEADER, _SEAL, _END = "lore_sync", "seal", "end"
 
-_LONGEST_LINE = 64_000_000
-"""A record is at most as long as the largest message; a longer line is no record."""
+_SEAL_START = b'{"seal":'
+_LONGEST_HEADER = 10_000
 
 _NO_BUNDLE = "'lore sync --to FILE' writes one."
 
@@ -65,7 +66,7 @@ class Bundle:
         self._stream = stream
         self._sealer = Sealer(key)
         self._checks_seals = True
-        raw = self._read_line()
+        raw = self._read_line(_LONGEST_HEADER)
         header = _parse(raw)
         if not isinstance(header, dict) or _HEADER not in header:
             msg = "This file is not a bundle of 'lore sync'."
@@ -88,33 +89,43 @@ class Bundle:
     def blocks(self) -> Iterator[list[Any]]:
         """Yield the records of each sealed block; raise `SyncError` where the bundle is damaged."""
         count, ended = 0, False
-        block: list[Any] = []
-        while raw := self._read_line(may_end=ended):
-            line = _parse(raw)
-            if isinstance(line, dict) and _SEAL in line:
-                if not self._sealer.fits(line[_SEAL]) and self._checks_seals:
-                    raise _changed(count)
-                yield block
-                count, block = count + len(block), []
-                continue
-            self._sealer.add(raw)
-            if isinstance(line, dict) and _END in line:
-                ended = line[_END] == count + len(block)
-            elif len(block) >= PAGE:
-                raise _changed(count)
-            else:
-                block.append(line)
-        if block:
-            raise _changed(count)
+        while (lines := self._read_block(count, may_end=ended)) is not None:
+            block = [_parse(raw) for raw in lines]
+            last = block[-1] if block else None
+            if isinstance(last, dict) and _END in last:
+                block.pop()
+                ended = last[_END] == count + len(block)
+            yield block
+            count += len(block)
 
-    def _read_line(self, *, may_end: bool = False) -> bytes:
+    def _read_block(self, count: int, *, may_end: bool) -> list[bytes] | None:
+        """Return the lines of the next block, if its seal fits; None at the end."""
+        lines: list[bytes] = []
+        left = LONGEST_PAGE
+        while raw := self._read_line(left, may_end=may_end and not lines):
+            if raw.startswith(_SEAL_START):
+                if not self._sealer.fits(_parse(raw)[_SEAL]) and self._checks_seals:
+                    raise _changed(count)
+                return lines
+            self._sealer.add(raw)
+            lines.append(raw)
+            left -= len(raw)
+            if len(lines) > PAGE + 1:  # the last block has a line for the end
+                raise _changed(count)
+        return None
+
+    def _read_line(self, longest: int, *, may_end: bool = False) -> bytes:
+        """Return a line without its end; an empty one at the end of the file, if it `may_end`."""
         try:
-            raw = self._stream.readline(_LONGEST_LINE)
+            raw = self._stream.readline(max(longest, 1))
         except gzip.BadGzipFile as error:
             msg = "This file is not a bundle of 'lore sync'."
             raise SyncError(msg, hint=_NO_BUNDLE) from error
         except (EOFError, zlib.error) as error:
             raise _cut_off() from error
+        if len(raw) >= longest and not raw.endswith(b"\n"):
+            msg = f"A block of this bundle is larger than {LONGEST_PAGE:,} bytes: Lore writes none."
+            raise SyncError(msg, hint=_NO_BUNDLE)
         if (not raw and not may_end) or (raw and not raw.endswith(b"\n")):
             raise _cut_off()
         return raw.rstrip(b"\n")

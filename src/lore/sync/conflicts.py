@@ -14,7 +14,7 @@ from lore.store import fragments, graph, history, items, sync_writes
 from lore.store.database import Connection
 from lore.store.fragments import NewFragment
 from lore.store.sync_rows import text_digest
-from lore.sync.registers import Register, is_concurrent, rank
+from lore.sync.registers import LATEST_US, MOST_PAST, Register, is_concurrent, rank
 from lore.text import entities, words
 
 
@@ -32,15 +32,24 @@ def keep_loser(
     if _words(lost.value) == _words(won.value):
         return False
     n = items.find_number(db, id_)
-    if n is None:
+    if n is None or (len(won.past) >= MOST_PAST and _was_replaced(db, n, lost.value)):
         return False
     sync_writes.put_version(
-        db, n, content=lost.value["content"], summary=lost.value["summary"], changed_at=lost.us,
-        reason="conflict",
+        db, n, content=lost.value["content"], summary=lost.value["summary"],
+        changed_at=min(lost.us, LATEST_US), reason="conflict",
     )  # fmt: skip
     if _matters(db, n, lost.value, won.value):
         _add_rival(db, n, id_, lost, now)
     return True
+
+
+def _was_replaced(db: Connection, n: int, text: Mapping[str, Any]) -> bool:
+    """Return whether a text is a former version: whoever replaced it had seen it.
+
+    This decides after more edits than a register has stamps of. The versions are here before the
+    edits that came after them.
+    """
+    return sync_writes.has_version(db, n, text_digest(text["content"], text["summary"]))
 
 
 def _words(text: Mapping[str, Any]) -> list[str]:
@@ -55,7 +64,7 @@ def _matters(db: Connection, n: int, *texts: Mapping[str, Any]) -> bool:
 
 
 def _add_rival(db: Connection, n: int, id_: str, lost: Register, now: datetime) -> None:
-    text, at = lost.value, clock.from_us(lost.us)
+    text, at = lost.value, clock.from_us(min(lost.us, LATEST_US))
     rival = rival_id(id_, text["content"], text["summary"], lost.us)
     if items.find_number(db, rival) is not None or history.find_tombstones(db, [rival]):
         return

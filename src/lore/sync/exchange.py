@@ -20,6 +20,8 @@ _MOST_ROUNDS = 8
 """What one side deletes or merges because of the other goes back in the next round; two are usual,
 and a conflict needs three."""
 
+_LONGEST_PROBLEM = 300
+
 Progress = Callable[[str, int], None]
 """Called with the part of the work and how many records of it are done."""
 
@@ -77,7 +79,12 @@ class Exchange:
     def _remember(self, identity: SyncIdentity) -> None:
         at = clock.to_us(self.database.now())
         row = self._row(identity)._replace(synced_at=at, state_hash=self.peer_hash, problem="")
-        self.database.write(partial(sync_rows.put_peer, peer=row))
+
+        def work(db: Connection) -> None:
+            sync_rows.clear_problem(db, self.peer.name)
+            sync_rows.put_peer(db, row)
+
+        self.database.write(work)
 
     def _pull(self, identity: SyncIdentity) -> int:
         count, more = 0, True
@@ -111,11 +118,12 @@ class Exchange:
 
 
 def note_problem(database: Database, name: str, problem: str) -> None:
-    """Remember why the last sync with a peer failed."""
+    """Remember why the last sync with a peer failed, also if it never answered."""
 
     def work(db: Connection) -> None:
-        for row in sync_rows.all_peers(db):
-            if row.name == name:
-                sync_rows.put_peer(db, row._replace(problem=problem[:300]))
+        sync_rows.clear_problem(db, name)
+        known = [row for row in sync_rows.all_peers(db) if row.name == name]
+        for row in known or [sync_rows.unknown_peer(name)]:
+            sync_rows.put_peer(db, row._replace(problem=problem[:_LONGEST_PROBLEM]))
 
     database.write(work)

@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, NoReturn, Protocol
@@ -18,25 +18,28 @@ import orjson
 from lore import telemetry
 from lore.errors import InvalidInput, LoreError, PeerUnreachable, SyncError
 from lore.lazy_dataclass import dataclass
-from lore.llm.http_client import open_client
+from lore.llm.http_client import ResponseTooLarge, open_client
 from lore.proxy.address import API_PREFIX, LOOPBACK_HOSTS
 from lore.records import SyncIdentity
 from lore.sync.replica import ChangePage
-from lore.sync.wire_format import FORMAT, OLDEST_FORMAT
+from lore.sync.wire_format import FORMAT, LONGEST_PAGE, OLDEST_FORMAT
 
 _HTTP_S = 120.0
 """A page of records is applied within seconds; the first look at a large home takes longer."""
 
-_SSH_ALIVE = ("-o", "ServerAliveInterval=15")
-"""A connection that is dead ends within a minute."""
+_SSH_ALIVE = ("-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=15")
+"""A host that does not answer, and a connection that is dead, are given up within a minute."""
 
 _HELLO = "lore_sync"
 _MOST_GREETING_LINES = 200
 """Lines that a login shell may print before Lore answers."""
 
-_LONGEST_LINE = 64_000_000
+_LONGEST_GREETING = 100_000
 
 _OK, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _TOO_LARGE = 200, 401, 403, 404, 413
+
+
+_HTTP = ("http://", "https://")
 
 
 class Peer(Protocol):
@@ -64,20 +67,25 @@ class PeerOptions:
     insecure: bool = False
 
 
+def peer_name(target: str) -> str:
+    """Return the name of the peer that a target names, the same for all spellings of it."""
+    if target.startswith(_HTTP):
+        return target.rstrip("/")
+    if target.startswith("ssh://") or target.endswith(":"):
+        host, port = _split_host(target)
+        return f"ssh://{host}:{port}" if port else f"{host}:"
+    msg = f"'{target}' is neither an address nor a host: 'https://…', 'HOST:' or 'ssh://HOST'."
+    raise InvalidInput(msg, hint="For a file: 'lore sync --to FILE' or 'lore sync --from FILE'.")
+
+
 @contextmanager
-def open_peer(target: str, options: PeerOptions) -> Iterator[Peer]:
-    """Open the peer that a target names."""
-    if target.startswith(("http://", "https://")):
-        with _open_http(target, options) as server:
-            yield server
-    elif target.startswith("ssh://") or target.endswith(":"):
-        with _open_ssh(target, options) as machine:
-            yield machine
-    else:
-        msg = f"'{target}' is neither an address nor a host: 'https://…', 'HOST:' or 'ssh://HOST'."
-        raise InvalidInput(
-            msg, hint="For a file: 'lore sync --to FILE' or 'lore sync --from FILE'."
-        )
+def open_peer(name: str, options: PeerOptions) -> Iterator[Peer]:
+    """Open the peer of a name."""
+    opened: AbstractContextManager[Peer] = (
+        _open_http(name, options) if name.startswith(_HTTP) else _open_ssh(name, options)
+    )
+    with opened as peer:
+        yield peer
 
 
 def _identity(fields: Any) -> SyncIdentity:
@@ -126,9 +134,9 @@ def _open_http(url: str, options: PeerOptions) -> Iterator[HttpPeer]:
             msg,
             hint=_NEW_KEY,
         )
-    client = open_client(url, _HTTP_S)
+    client = open_client(url, _HTTP_S, max_bytes=LONGEST_PAGE)
     try:
-        yield HttpPeer(client, url.rstrip("/"), options.access_key)
+        yield HttpPeer(client, url, options.access_key)
     finally:
         client.close()
 
@@ -163,6 +171,8 @@ class HttpPeer:
             response = self._client.request(
                 method, f"{self.name}{API_PREFIX}{path}", content=content, headers=headers
             )
+        except ResponseTooLarge as error:
+            raise _too_long(self.name) from error
         except httpx2.HTTPError as error:
             msg = f"{self.name} cannot be reached: {type(error).__name__}."
             raise PeerUnreachable(msg, hint=_OFFLINE) from error
@@ -203,9 +213,14 @@ _NEW_KEY = (
 _OFFLINE = "Nothing is lost: the next sync sends what waits."
 
 
+def _too_long(name: str) -> SyncError:
+    msg = f"{name} sent more than {LONGEST_PAGE:,} bytes at once: no Lore does that."
+    return SyncError(msg, hint="Is the address right?")
+
+
 @contextmanager
-def _open_ssh(target: str, options: PeerOptions) -> Iterator[PipePeer]:
-    host, port = _split_host(target)
+def _open_ssh(name: str, options: PeerOptions) -> Iterator[PipePeer]:
+    host, port = _split_host(name)
     alive = _SSH_ALIVE if Path(shlex.split(options.ssh)[0]).name == "ssh" else ()
     command = [*shlex.split(options.ssh), *alive, *(("-p", port) if port else ()), "--", host,
                f"{options.remote} sync --stdio"]  # fmt: skip
@@ -225,7 +240,7 @@ def _open_ssh(target: str, options: PeerOptions) -> Iterator[PipePeer]:
             return lines[-1].strip() if lines else ""
 
         try:
-            yield PipePeer(f"{host}:", process.stdin, process.stdout, complaint)
+            yield PipePeer(name, process.stdin, process.stdout, complaint)
         finally:
             _end(process)
 
@@ -290,11 +305,11 @@ class PipePeer:
                 self._await_greeting()
             self._requests.write(orjson.dumps({"op": op, **arguments}) + b"\n")
             self._requests.flush()
-            raw = self._responses.readline(_LONGEST_LINE)
+            raw = self._responses.readline(LONGEST_PAGE)
         except (BrokenPipeError, ConnectionError) as error:
             raise self._gone() from error
         if not raw.endswith(b"\n"):
-            raise self._gone()
+            raise _too_long(self.name) if len(raw) >= LONGEST_PAGE else self._gone()
         try:
             answer = orjson.loads(raw)
         except orjson.JSONDecodeError as error:
@@ -307,7 +322,7 @@ class PipePeer:
     def _await_greeting(self) -> None:
         """Skip what a login shell prints before Lore speaks."""
         for _ in range(_MOST_GREETING_LINES):
-            raw = self._responses.readline(_LONGEST_LINE)
+            raw = self._responses.readline(_LONGEST_GREETING)
             if not raw:
                 raise self._gone()
             if raw.startswith(b'{"' + _HELLO.encode()):
@@ -340,7 +355,7 @@ def serve_pipes(service: SyncService, requests: IO[bytes], responses: IO[bytes])
     """Answer the requests of a `PipePeer` until its pipe ends."""
     responses.write(orjson.dumps({_HELLO: FORMAT}) + b"\n")
     responses.flush()
-    while raw := requests.readline(_LONGEST_LINE):
+    while raw := requests.readline(LONGEST_PAGE):
         try:
             answer: dict[str, Any] = {"result": _answer(service, raw)}
         except LoreError as error:

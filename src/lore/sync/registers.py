@@ -19,6 +19,13 @@ LARGEST_WINS = frozenset({"use"})
 MOST_PAST = 8
 """Stamps of former values that a register carries; they tell a later edit from a concurrent one."""
 
+LATEST_US = 253_402_300_799_999_999
+"""The last moment that a clock can show: the end of the year 9999."""
+
+LATEST_STAMP = LATEST_US + 2**52
+"""Stamps go on beyond all clocks: an edit of a value that a clock at its end stamped is still
+later, and nobody makes as many edits as there is room for."""
+
 REJECTED = "rejected"
 """The state of an instruction that only a person sets, and only a person changes."""
 
@@ -123,11 +130,12 @@ def _next_us(before: KnownRegister, value: Any, at: int | None, now_us: int) -> 
     who rejected it elsewhere, so it counts as the smallest step.
     """
     is_state = isinstance(value, str) and value in _DERIVED_STATES
+    next_us = min(before.us + 1, LATEST_STAMP)
     if is_state and before.digest != digest_value(REJECTED):
-        return before.us + 1
+        return next_us
     if at is not None and before.us < at <= now_us:
         return at
-    return max(now_us, before.us + 1)
+    return max(now_us, next_us)
 
 
 def is_concurrent(one: Register, other: Register) -> bool:

@@ -41,13 +41,10 @@ from lore.sync.registers import (
     stamp_changes,
     unpack_known,
 )
-from lore.sync.wire_format import SyncRecord, pack_record, parse_record
+from lore.sync.wire_format import PAGE_BYTES, SyncRecord, pack_record, parse_record
 
 PAGE = 250
 """Records of one exchange; all of them are applied in one transaction."""
-
-_PAGE_BYTES = 2_000_000
-"""A page ends at this size, well below the largest body that a server accepts."""
 
 _CHUNK = 500
 """Records that are entered into the change log in one transaction: others want to write, too."""
@@ -234,7 +231,7 @@ class Replica:
                 packed = pack_record(record)
                 records.append(packed)
                 size += len(orjson.dumps(packed))
-                if size >= _PAGE_BYTES:
+                if size >= PAGE_BYTES:
                     break
         more = bool(known) and (last < known[-1][1] or len(known) >= limit)
         return ChangePage(records, f"{epoch}:{last if more else newest}", more)

@@ -9,14 +9,20 @@ from typing import Any, NamedTuple
 from lore.capture.export_import import FIELD_VALIDATORS, Validator
 from lore.errors import SyncError
 from lore.records import EDGE_KINDS
+from lore.store import native_rows
 from lore.store.sync_rows import KINDS, SyncKind
-from lore.sync.registers import MOST_PAST, Registers, from_wire, to_wire
+from lore.sync.registers import LATEST_STAMP, MOST_PAST, Register, Registers, from_wire, to_wire
 
 FORMAT, OLDEST_FORMAT = 1, 1
 """The version of the format, and the oldest one that is still read and written."""
 
+PAGE_BYTES = 2_000_000
+"""A page ends with the record that reaches this size, well below the largest body of a server."""
+
+LONGEST_PAGE = 64_000_000 + PAGE_BYTES
+"""A page has at most one record beyond its size, and that one is at most the largest message."""
+
 _LONGEST_KEY = 400
-_LATEST_US = 253_402_300_799_999_999
 _UUID_CHARS = 36
 _HEX = frozenset("0123456789abcdef-")
 
@@ -53,7 +59,20 @@ def parse_record(raw: Any) -> SyncRecord:
     references = raw.get("references", {})
     if not isinstance(references, dict) or not _are_references(kind, references):
         raise _invalid(kind, "references")
-    return SyncRecord(kind, key, from_wire(registers), references)
+    believed = from_wire(registers)
+    if kind == "fragment":
+        believed["text"] = _without_note(believed["text"])
+    return SyncRecord(kind, key, believed, references)
+
+
+def _without_note(text: Register) -> Register:
+    """Return a fragment's text that is no note in a file here: only this machine says so.
+
+    Lore sends no such metadata. Who does could tie words to a file of an agent, and so have this
+    machine take them for the person's own notes, or look into files for them.
+    """
+    metadata = native_rows.without_note(text.value["metadata"])
+    return text._replace(value={**text.value, "metadata": metadata})
 
 
 def _invalid(kind: str, what: str) -> SyncError:
@@ -61,7 +80,7 @@ def _invalid(kind: str, what: str) -> SyncError:
 
 
 def _is_us(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LATEST_US
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LATEST_STAMP
 
 
 def _is_machine(value: Any) -> bool:
