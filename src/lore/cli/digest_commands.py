@@ -300,6 +300,8 @@ def promote(
         if not offers:
             print("Nothing has been confirmed in three projects yet.")
         names = project_names(memory)
+        short = memory.search.short_ids([offer.fragment.id for offer in offers])
         for offer in offers:
             where = ", ".join(names.get(project, "?") for project in offer.projects)
-            print(clean(f"{offer.fragment.id[:13]}  {one_line(offer.fragment.summary)}  ({where})"))
+            name = short[offer.fragment.id]
+            print(clean(f"{name}  {one_line(offer.fragment.summary)}  ({where})"))
