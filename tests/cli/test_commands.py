@@ -52,7 +52,7 @@ JSON_KEYS = {
     },
     ("backup",): {"file"},
     ("embed",): {"embedded"},
-    ("model", "status"): {"identity", "dimension", "notice"},
+    ("model", "status"): {"identity", "dimension", "source", "notice"},
 }  # fmt: skip
 LISTS = {
     ("search", "heron"): {"id", "title", "score", "depth", "kind", "tokens", "breadcrumb"},
