@@ -67,10 +67,12 @@ def test_a_type_restricts_the_resolution_of_ids(db: Connection) -> None:
 def test_a_short_id_is_unique(moments: list[int]) -> None:
     ids = [clock.new_id(clock.from_us(1000 * ms)) for ms in moments]
     raw = items_in_memory(ids)
-    assert len({len(short) for short in items.short_ids(raw, ids).values()}) == 1
+    listed = items.listed_ids(raw, ids)
     for id_, short in items.short_ids(raw, ids).items():
-        assert [other for other in ids if other.startswith(short)] == [id_]
-        assert not short.endswith("-")
+        for name in (short, listed[id_]):
+            assert [other for other in ids if other.startswith(name)] == [id_]
+            assert not name.endswith("-")
+    assert len({len(name) for name in listed.values()}) == 1
     raw.close()
 
 

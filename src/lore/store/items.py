@@ -280,15 +280,25 @@ def of_sessions(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) ->
 
 
 def short_ids(db: Connection, ids: Sequence[str], shortest: int = 13) -> dict[str, str]:
-    """Return for each id a unique prefix, all of the same length so that lists are even."""
-    length = shortest
+    """Return for each id its shortest unique prefix: in a prompt, each character costs."""
+    short = {}
     for id_ in ids:
         beside = [db.value(sql, id=id_) for sql in _NEIGHBOUR_IDS]
         shared = max((_common_prefix_length(id_, other) for other in beside if other), default=0)
-        length = max(length, shared + 1)
-    if any(id_[length - 1 : length] == "-" for id_ in ids):
-        length += 1
+        short[id_] = _cut(id_, max(shortest, shared + 1))
+    return short
+
+
+def listed_ids(db: Connection, ids: Sequence[str]) -> dict[str, str]:
+    """Return for each id a unique prefix for a list: all of the same length."""
+    short = short_ids(db, ids)
+    length = max(map(len, short.values()), default=0)
     return {id_: id_[:length] for id_ in ids}
+
+
+def _cut(id_: str, length: int) -> str:
+    """Return the beginning of an id, not ending in a dash."""
+    return id_[: length + 1] if id_[length - 1 : length] == "-" else id_[:length]
 
 
 _NEIGHBOUR_IDS = (
