@@ -64,7 +64,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Memories of one subject; `id` is the strongest of them, `latest_at` the date of the newest."""
+    """Memories of one subject; `id` is the strongest of them, `latest_at` is of the newest."""
 
     id: str
     title: str
