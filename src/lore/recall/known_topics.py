@@ -45,7 +45,7 @@ _FEWEST_WORDS, _MOST_CHARS = 5, 240
 _WEIGHTS: dict[FragmentKind, float] = {"bug_fix": 0.7, "fact": 0.8, "insight": 0.8}
 """A bug that was mended, and a single fact, are seldom what the next session needs."""
 
-_SYMPTOM = 0.35
+SYMPTOM = 0.35
 """The factor for what was wrong when it was said: mostly it was mended within the session."""
 
 _UNSETTLED = compile_lazy(
@@ -93,13 +93,16 @@ def choose_topics(
     ns = np.array([one.n for one in candidates], np.int64)
     cosines = _cosines(sources, ns)
     scores = _scores([one.topic.fragment for one in candidates], cosines)
-    chosen: list[int] = []
+    chosen: dict[int, KnownTopic] = {}
     for place in sorted(range(len(candidates)), key=lambda one: -scores[one]):
-        if all(cosines[place, other] < _SAME_SUBJECT for other in chosen):
-            chosen.append(place)
-        if len(chosen) == MOST_TOPICS:
-            break
-    return [candidates[place].topic for place in chosen]
+        one = candidates[place]
+        same = [other for other in chosen if cosines[place, other] >= _SAME_SUBJECT]
+        if not same and len(chosen) < MOST_TOPICS:
+            chosen[place] = one.topic
+        for other in same:
+            if one.topic.newer is not None and one.topic.newer.n == candidates[other].n:
+                chosen[other] = one.topic  # shown with the newer statement ahead of it
+    return list(chosen.values())
 
 
 def _candidates(db: Connection, project_n: int | None, agent: str) -> list[_Candidate]:
@@ -118,25 +121,36 @@ def _candidates(db: Connection, project_n: int | None, agent: str) -> list[_Cand
 
 
 def _whole_text(fragment: Fragment) -> str:
-    """Return the first sentence of a fragment, or more of it; '' if it cannot stand for itself."""
+    """Return a fragment or its first sentence; '' if that cannot stand for itself."""
     content = statements.strip_opening(statements.strip_markup(fragment.content))
-    is_by_hand = fragment.session_id is None
-    if statements.is_proposal(content):
-        return ""
-    if not is_by_hand and (_LEANS.match(content) or not statements.stands_alone(content)):
-        return ""
     if len(content) <= _MOST_CHARS and "\n" not in fragment.content.strip():
         text = content
     else:
         text = sentences.first_sentence(content)
-    if is_by_hand or (
+    if statements.is_proposal(content):
+        return ""
+    is_by_hand = fragment.session_id is None
+    is_fit = is_by_hand or (len(text) <= _MOST_CHARS and stands_for_itself(text))
+    return text if is_fit else ""
+
+
+def stands_for_itself(text: str) -> bool:
+    """Return whether a statement is understood by who did not see what stood around it."""
+    text = statements.strip_markup(text)
+    return (
         len(text.split()) >= _FEWEST_WORDS
-        and len(text) <= _MOST_CHARS
         and statements.is_whole(text)
+        and statements.stands_alone(text)
+        and not _LEANS.match(text)
         and not text.rstrip("\"'”`").endswith((":", "?", "…"))
-    ):
-        return text
-    return ""
+    )
+
+
+def is_symptom(fragment: Fragment) -> bool:
+    """Return whether a statement only says what was wrong, or how something looked."""
+    payload = fragment.payload
+    is_bare = fragment.kind == "bug_fix" and payload.get("symptom") == payload.get("solution")
+    return is_bare or bool(_UNSETTLED.match(statements.strip_markup(fragment.content)))
 
 
 def _cosines(sources: Sources, ns: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -159,7 +173,7 @@ def _scores(stated: Sequence[Fragment], cosines: NDArray[np.float32]) -> list[fl
         recency = 0.5 ** ((latest - float(days[place])) / _FRESH_DAYS)
         scores.append(
             _plain_importance(one, cosines[place], days < days[place])
-            * (_SYMPTOM if _is_symptom(one) else _WEIGHTS.get(one.kind, 1.0))
+            * (SYMPTOM if is_symptom(one) else _WEIGHTS.get(one.kind, 1.0))
             * (_BY_HAND if one.session_id is None and one.origin == "user" else 1.0)
             * (_LEAST_RECENCY + (1 - _LEAST_RECENCY) * recency)
             * (1 + 0.35 * log2(len(in_sessions)))
@@ -167,13 +181,6 @@ def _scores(stated: Sequence[Fragment], cosines: NDArray[np.float32]) -> list[fl
             * (_OUTDATED if is_outdated else 1.0)
         )
     return scores
-
-
-def _is_symptom(fragment: Fragment) -> bool:
-    """Return whether a statement only says what was wrong, or how something looked."""
-    payload = fragment.payload
-    is_bare = fragment.kind == "bug_fix" and payload.get("symptom") == payload.get("solution")
-    return is_bare or bool(_UNSETTLED.match(statements.strip_markup(fragment.content)))
 
 
 def _plain_importance(

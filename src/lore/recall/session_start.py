@@ -209,8 +209,9 @@ def _known(topic: KnownTopic) -> tuple[str, datetime, str]:
     if newer is None:
         return fragment.id, fragment.created_at, topic.text
     text = sentences.one_line(newer.text, _NEWER_CHARS)
+    at = clock.from_us(newer.at)
     older = f"perhaps in place of ({fragment.created_at:%Y-%m-%d}): {topic.text}"
-    return fragment.id, clock.from_us(newer.at), f"{text}, {older}"
+    return fragment.id, at, f"{text} ({at:%Y-%m-%d}), {older}"
 
 
 _MOST_NEW = 5
