@@ -168,20 +168,20 @@ def _last_words(db: Connection, n: int) -> str:
 
 def _state_of_affairs(reply: str) -> str:
     """Return the first telling sentences of a reply, and the question at its end."""
-    said = (_EXCLAMATION.sub("", one.text) for one in statements.split_statements(reply))
-    telling = [one for one in said if one]
-    told, size = list[str](), 0
+    stripped = (_EXCLAMATION.sub("", one.text) for one in statements.split_statements(reply))
+    telling = [one for one in stripped if one]
+    shown, size = list[str](), 0
     for sentence in telling:
         if size > _FEW_CHARS and (sentence.endswith(":") or size + len(sentence) > _ENDED_CHARS):
             break
-        told.append(sentence)
+        shown.append(sentence)
         size += len(sentence)
-    if telling and telling[-1].endswith("?") and telling[-1] not in told:
-        told = [*told[:1], telling[-1]]
-    return " ".join(told).rstrip(":")
+    if telling and telling[-1].endswith("?") and telling[-1] not in shown:
+        shown = [*shown[:1], telling[-1]]
+    return " ".join(shown).rstrip(":")
 
 
-_EXCLAMATION = compile_lazy(r"^\W*(?:[\w'’]+[\s,]*){1,4}!\W*")
+_EXCLAMATION = compile_lazy(r"^\W*[\w'’]+(?:[\s,]+[\w'’]+){0,3}!\W*")
 """A short exclamation such as 'Perfect!' says nothing about how things stand."""
 
 _FEW_CHARS, _ENDED_CHARS = 40, 140
