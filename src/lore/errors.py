@@ -74,7 +74,13 @@ class UnknownSetting(InvalidInput):
 
 
 class AmbiguousId(InvalidInput):
-    """A prefix matches several ids."""
+    """A prefix matches several ids; `candidates` has them with the beginnings of their texts."""
+
+    def __init__(
+        self, message: str, *, hint: str = "", candidates: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.candidates = candidates
 
 
 class NotFound(LoreError):

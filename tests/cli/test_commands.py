@@ -52,7 +52,7 @@ JSON_KEYS = {
     },
     ("backup",): {"file"},
     ("embed",): {"embedded"},
-    ("model", "status"): {"identity", "dimension", "notice"},
+    ("model", "status"): {"identity", "dimension", "source", "notice"},
 }  # fmt: skip
 LISTS = {
     ("search", "heron"): {"id", "title", "score", "depth", "kind", "tokens", "breadcrumb"},
@@ -290,9 +290,13 @@ def test_recall_shows_three_standing_instructions_and_counts_the_rest(lore: Lore
         )
     listed = lore("standing").works().out.splitlines()
     assert len(listed) == len(said)
-    out = lore("recall", "which spelling?").works().out
+    out = lore("recall", "what is used in this repository?").works().out
     assert out.count(" · From now on") == 3
     assert "… and 2 more: lore standing" in out
+    out = lore("recall", "which spelling?").works().out
+    assert out.count(" · From now on") == 1
+    assert "Standing" not in lore("recall", "where is the harbour?").works().out
+    assert len(json.loads(lore("recall", "the harbour?", "--json").works().out)["standing"]) == 5
     assert "House rules" in lore("sessions", "spelling").works().out
 
 

@@ -148,6 +148,36 @@ def test_a_doubtful_pair_is_listed_with_its_type(lore: Lore):
     assert pair["type"] == "may_replace"
 
 
+def test_unlikely_conflicts_are_counted_and_listed_with_all(lore: Lore):
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=lore.home).settings
+    said = NewMessage("user", (Part("text", "Mend the gauge."),), datetime(2026, 1, 1, tzinfo=UTC))
+    with Memory.open(config=config) as memory:
+        memory.capture("s", [said], project="/code")
+        wrong, mended, older, newer = (
+            memory.store(text, session=session, origin=origin, project="/code")
+            for text, session, origin in (
+                ("The gauge is broken.", "s", "assistant"),
+                ("The gauge is mended.", "s", "assistant"),
+                ("The port is 3207.", "", "user"),
+                ("The quay has a port of 4000.", "", "user"),
+            )
+        )
+        memory.knowledge.link(mended, wrong, "contradicts")
+
+        def link(db: Connection) -> None:
+            ns = [items.resolve(db, id_).n for id_ in (older, newer)]
+            pair = Replacement(ns[0], "The port is 3207.", ns[1], "4000.", "may_replace", 0.2, 1)
+            replacements.record(db, [], [pair])
+
+        memory.database.write(link)
+    out = lore("conflicts").works().out
+    assert out.startswith("No likely conflicts.\n2 unlikely pairs not shown")
+    out = lore("conflicts", "--all").works().out
+    assert "The gauge is mended." in out
+    assert "May replace (20%)" in out
+    assert len(json.loads(lore("conflicts", "--json").works().out)) == 2
+
+
 def test_a_conflict_is_listed_and_resolved(lore: Lore):
     older = lore("remember", "The port is 3207.", "--project", "/code").works().out.strip()
     newer = lore("remember", "The port is 4000.", "--project", "/code").works().out.strip()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from lore.memory import Memory
-from lore.records import NewMessage, Part
+from lore.records import NewMessage, Part, Role
 from lore.settings import load
 from tests.cli.conftest import Lore
 from tests.fakes import NOON
@@ -66,6 +67,18 @@ def test_a_checkpoint_is_recorded_and_listed(worked: Lore, project: Path):
     [ledger] = json.loads(worked("handoff", "checkpoint", "--json", *here).works().out)
     assert (ledger["agent_id"], ledger["current_task"]) == ("qa-001", "glue")
     assert ledger["current_goal"] == "Print the almanac."
+
+
+def test_the_page_of_imported_sessions_has_the_latest_task(lore: Lore, project: Path):
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=lore.home).settings
+    with Memory.open(config=config) as memory:
+        for day, text in ((1, "Print the almanac."), (2, "Bind the almanac."), (3, "")):
+            role: Role = "user" if text else "assistant"
+            at = datetime(2025, 1, day, tzinfo=UTC)
+            said = NewMessage(role, (Part("text", text or "Hello."),), at)
+            memory.capture(f"old-{day}", [said], agent="claude-code", project=str(project))
+    lore("continuity", "--project", str(project)).works()
+    assert "- Bind the almanac." in (project / "CONTINUITY.md").read_text()
 
 
 def test_the_page_is_written_and_read_back(worked: Lore, project: Path):

@@ -64,6 +64,8 @@ def test_unused_lessons_are_listed_with_the_reason(lore: Lore):
 def test_learnings_are_listed_by_day(taught: Lore):
     out = taught("learnings").works().out
     assert "  error: unrecognized subcommand 'bun'\n    → bun run test" in out
+    assert "'--since 365d' looks" in taught("learnings", "--since", "2199-01-01").works().out
+    assert "bun run test" in taught("learnings", "--since", "365d").works().out
     (first, *_) = json.loads(taught("learnings", "--json").works().out)
     assert first["resolution"] == "bun run test"
 

@@ -62,7 +62,7 @@ def test_session_start_fits_its_budget_with_a_share_for_each_section():
         standing=tuple(hit(n, f"always do {n} " + "well " * 60) for n in range(10)),
         past=tuple(PastSession(str(n), NOON, f"goal {n} " + "far " * 60, "partial", "open " * 60)
                    for n in range(10, 20)),
-        roots=tuple((str(n), f"root {n} " + "wide " * 60) for n in range(20, 40)),
+        roots=tuple((str(n), NOON, f"root {n} " + "wide " * 60) for n in range(20, 40)),
     )  # fmt: skip
     worded = prompt_text.format_session_start(told, SHORT, budget_tokens=500)
     assert tokens.count(worded.text) <= 500
@@ -73,10 +73,11 @@ def test_session_start_fits_its_budget_with_a_share_for_each_section():
 
 def test_past_session_states_outcome_and_open_work():
     told = SessionBriefing(
-        past=(PastSession("1", NOON, "Mend the login", "partial", "the logout"),)
+        past=(PastSession("1", NOON, "Mend the login", "partial", "the logout", "Login works."),)
     )
     text = prompt_text.format_session_start(told, SHORT, budget_tokens=500).text
-    assert "[id-1] 2026-05-13 (partial) > Mend the login | left open > the logout" in text
+    line = "[id-1] 2026-05-13 (partial) > Mend the login | ended > Login works."
+    assert f"{line} | left open > the logout" in text
 
 
 def test_remedy_states_the_action():
@@ -97,7 +98,7 @@ ESCAPES = st.sampled_from(
 def test_no_text_breaks_out_of_the_fence(text: str, title: str):
     hits = [hit(1, text, title=title), hit(2, text, type="fragment", kind="fact", breadcrumb=title)]
     told = SessionBriefing(
-        (hits[0],), (PastSession("3", NOON, text, "partial", title),), (("4", text),)
+        (hits[0],), (PastSession("3", NOON, text, "partial", title),), (("4", NOON, text),)
     )
     for worded in (
         prompt_text.format_hits(hits, SHORT, budget_tokens=4_000),

@@ -13,6 +13,7 @@ from lore.embed.embedder import NoEmbedder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
 from lore.redaction.redactor import EPHEMERAL_REDACTOR
+from lore.store import items, reversible_changes
 from tests.digest.world import World, fact
 from tests.transcripts import text_message
 
@@ -69,6 +70,76 @@ def test_a_page_that_nobody_changed_is_written_again_byte_for_byte(memory: Memor
         memory.store(text, project=str(folder))
     assert share(memory, folder) == share(memory, folder)
     assert changes(memory, folder) == []
+
+
+def test_a_page_is_bounded_and_what_is_not_on_it_is_not_deleted(memory: Memory, folder: Path):
+    project = str(folder)
+    memory.capture("s", [text_message("user", "Look after the harbour.")], project=project)
+    for n in range(80):
+        importance = 0.3 + n / 200
+        text = f"The gauge of quay {n} reports the tide hourly."
+        memory.store(text, project=project, session="s", origin="assistant", importance=importance)
+    by_hand = memory.store("The harbour closes on Mondays in winter.", project=project)
+    whole = memory.knowledge.plan_share(project, folder / ".lore.md", whole=True)
+    assert len(whole.entries) == 81
+    memory.knowledge.share(whole, folder / ".lore.md")
+    page = share(memory, folder)
+    assert page.count("lore:0") == project_page.MOST_ENTRIES
+    assert len(page.encode()) < project_page.MOST_BYTES + 1_000
+    assert "60 of 81 statements" in page
+    assert by_hand in page
+    assert "quay 79 " in page
+    assert "quay 0 " not in page
+    assert changes(memory, folder) == []
+    edit(folder, "quay 79 reports", "quay 79 shows")
+    [change] = changes(memory, folder)
+    memory.knowledge.apply_shared(project, [change])
+    assert "quay 79 shows" in share(memory, folder)
+    assert memory.maintenance.stats().fragments == 81
+
+
+def test_an_older_longer_page_that_comes_back_changes_nothing(memory: Memory, folder: Path):
+    for n in range(70):
+        memory.store(f"The gauge of quay {n} reports the tide hourly.", project=str(folder))
+    file = folder / ".lore.md"
+    whole = memory.knowledge.plan_share(str(folder), file, whole=True)
+    share(memory, folder)
+    file.write_text(whole.text)
+    assert changes(memory, folder) == []
+
+
+def test_paths_of_a_person_are_not_on_the_page(memory: Memory, folder: Path):
+    project = str(folder)
+    memory.store(f"Run {project}/bin/check in /home/rob/code and {project}.", project=project)
+    page = share(memory, folder)
+    assert "Run bin/check in ~/code and project." in page
+    assert project not in page
+    assert changes(memory, folder) == []
+    memory.database.write(lambda db: db.run("DELETE FROM shared"))
+    assert changes(memory, folder) == []
+
+
+def test_an_overview_does_not_repeat_its_children(memory: Memory, folder: Path):
+    project = str(folder)
+    parent = memory.store("Redis was open to the internet.", project=project)
+    memory.store("Redis is bound to localhost now.", project=project, parent_id=parent)
+    overview = "Redis was open to the internet.\n- Redis is bound to loc…"
+
+    def write(db):
+        n = items.resolve(db, parent).n
+        now = memory.database.now()
+        reversible_changes.write_overview(db, n, overview, "Redis", now=now, recorder=ignore_step)
+
+    memory.database.write(write)
+    page = share(memory, folder)
+    assert content_of(memory, parent) == overview
+    assert "loc…" not in page
+    assert page.count("Redis was open") == 1
+    assert changes(memory, folder) == []
+
+
+def ignore_step(_db, _step):
+    pass
 
 
 def test_nothing_on_a_page_is_used_before_it_is_approved(memory: Memory, folder: Path):

@@ -10,7 +10,7 @@ import pytest
 
 import lore
 import lore.embed
-from lore.embed import open_embedder
+from lore.embed import describe_source, open_embedder
 from lore.embed.embedder import NoEmbedder
 from lore.embed.local import LocalEmbedder
 from lore.errors import EmbedderError
@@ -63,6 +63,20 @@ def test_the_local_model_is_the_default(weights: Path, tmp_path: Path) -> None:
     assert opened.embedder.dimension == 384
     assert not opened.embedder.is_loaded()
     assert not list(tmp_path.iterdir())
+
+
+def test_the_source_of_an_embedder_names_setting_base_and_folder(
+    weights: Path, tmp_path: Path
+) -> None:
+    settings = Settings(home=tmp_path)
+    text = describe_source(settings, open_embedder(settings).embedder)
+    assert "embed.model 'lore-mini'" in text
+    assert "lore-mini is all-MiniLM-L6-v2" in text
+    assert str(weights) in text
+    nothing = Settings(home=tmp_path, embed_provider="none")
+    assert describe_source(nothing, open_embedder(nothing).embedder) == (
+        "Named by embed.provider 'none'."
+    )
 
 
 def test_opening_imports_nothing_heavy(weights: Path, tmp_path: Path) -> None:

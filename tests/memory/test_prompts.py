@@ -305,6 +305,70 @@ def test_briefing_has_instructions_sessions_and_roots(memory: Memory):
     assert "> Tokens live in Redis" in told.text.split("Known, by topic:")[1]
 
 
+def known_topics(memory: Memory) -> list[str]:
+    memory.maintenance.embed_waiting()
+    text = memory.prompts.begin_session("new", project=HERE).text
+    lines = text.split("Known, by topic:")[1].splitlines() if "Known" in text else []
+    return [line.partition(" > ")[2] for line in lines if " > " in line]
+
+
+def keep(memory: Memory, session: str, text: str, importance: float = 0.6, **more: Any) -> None:
+    say(memory, session, f"Look after the harbour in {session}.")
+    fields = {"kind": "architecture", "origin": "assistant", **more}
+    memory.store(text, project=HERE, session=session, importance=importance, **fields)
+
+
+def test_topics_of_the_briefing_are_recent_whole_and_not_outdated(
+    memory: Memory, clock: FixedClock
+):
+    keep(memory, "one", "However, the proxy of the quay needs its cache behaviour.", 0.95)
+    keep(memory, "one", "After: when people ask for tides, the bot will now:", 0.95)
+    keep(memory, "one", "Requests for tides go to the gauge on port 3333.", 0.9)
+    clock.advance(days=20)
+    keep(memory, "two", "Requests for tides go to the gauge on port 4444.", 0.5)
+    keep(memory, "two", "Ferries are listed by the timetable service in Go.", 0.5)
+    assert known_topics(memory) == [
+        "Requests for tides go to the gauge on port 4444.",
+        "Ferries are listed by the timetable service in Go.",
+    ]
+
+
+def test_a_bare_symptom_comes_after_what_holds(memory: Memory):
+    wrong = "The tide table shows nothing at all for the northern quay."
+    fields = {"kind": "bug_fix", "payload": {"symptom": wrong, "solution": wrong}}
+    keep(memory, "one", wrong, 0.9, **fields)
+    keep(memory, "one", "Ferries are listed by the timetable service in Go.", 0.4)
+    assert known_topics(memory)[-1] == wrong
+
+
+def test_the_briefing_says_how_a_session_ended(memory: Memory):
+    reply = "Perfect! Pushed.\n\nThe branch tide-bot is pushed, the server is untouched. Go on?"
+    say(memory, "old", "Move the tide bot to the new server", reply)
+    memory.sessions.episode("old")
+    text = memory.prompts.begin_session("new", project=HERE).text
+    assert "| ended > Pushed. The branch tide-bot is pushed, the server is untouched." in text
+    assert "left open" not in text
+
+
+def test_what_the_assistant_called_done_is_not_left_open(memory: Memory):
+    done = "Done, the manual is updated everywhere."
+    say(memory, "old", "Does rsync still work here?", "Yes, by the address.",
+        "Can you update all the manuals in the repository?", done)  # fmt: skip
+    memory.sessions.episode("old")
+    tasks = [{"goal": "Does rsync still work here?", "outcome": "success"},
+             {"goal": "Can you update all the manuals?", "outcome": "unknown"}]  # fmt: skip
+    memory.database.write(
+        lambda db: db.run(
+            "UPDATE fragments SET payload = json_set(payload, '$.tasks', json(:tasks))"
+            " WHERE kind = 'episode'",
+            tasks=json.dumps(tasks),
+        )
+    )
+    text = memory.prompts.begin_session("new", project=HERE).text
+    assert f"| ended > {done}" in text
+    assert "left open" not in text
+
+
 def test_instructions_of_the_briefing_are_not_injected_again(memory: Memory):
     text = "Please always check the TTL of TokenCache in auth/cache.py for expired tokens"
     say(memory, "old", text)

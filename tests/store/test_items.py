@@ -41,6 +41,22 @@ def test_an_ambiguous_prefix_error_lists_the_ids(db: Connection) -> None:
         items.resolve(db, "aaaaaaaa")
 
 
+def test_an_ambiguous_prefix_error_has_the_texts(db: Connection) -> None:
+    add_fragment(db, 0xABCDEF01, content="Deploys stop the service\nfirst.")
+    [said] = add_messages(db, new_session(db), "the port is 3334")
+    db.run(
+        f"UPDATE items SET id = {id_blob(':id')} WHERE id = {id_blob(':said')}",
+        id="abcdef01-0009-7000-8000-000000000000",
+        said=said,
+    )
+    with pytest.raises(AmbiguousId) as raised:
+        items.resolve(db, "abcdef01")
+    assert [text for _, text in raised.value.candidates] == [
+        "Deploys stop the service first.",
+        "the port is 3334",
+    ]
+
+
 def test_a_type_restricts_the_resolution_of_ids(db: Connection) -> None:
     add_fragment(db, 1)
     with pytest.raises(NotFound, match="No message"):
@@ -51,9 +67,12 @@ def test_a_type_restricts_the_resolution_of_ids(db: Connection) -> None:
 def test_a_short_id_is_unique(moments: list[int]) -> None:
     ids = [clock.new_id(clock.from_us(1000 * ms)) for ms in moments]
     raw = items_in_memory(ids)
+    listed = items.listed_ids(raw, ids)
     for id_, short in items.short_ids(raw, ids).items():
-        assert [other for other in ids if other.startswith(short)] == [id_]
-        assert not short.endswith("-")
+        for name in (short, listed[id_]):
+            assert [other for other in ids if other.startswith(name)] == [id_]
+            assert not name.endswith("-")
+    assert len({len(name) for name in listed.values()}) == 1
     raw.close()
 
 

@@ -1,15 +1,17 @@
 """Memory in three layers, what they cost, and corrections of the layout."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from lore import clock
 from lore.errors import NotFound
 from lore.memory import Memory
 from lore.memory.search import Reader
 from lore.memory.tasks import START_FRAGMENTS
 from lore.records import Draft, NewMessage, Part
-from lore.store import candidate_rows, project_rows, task_rows
+from lore.store import candidate_rows, items, project_rows, task_rows
 from lore.store.candidate_rows import Retrieval
 from lore.store.database import Database
 from lore.store.task_rows import CorrectionRow
@@ -299,6 +301,31 @@ def test_ten_words_leave_out_headings_asides_and_addresses():
     assert ten_words(text) == "Render calls setCache, see issues 7"
     assert ten_words("Please could you mend the tide parser now") == "mend the tide parser now"
     assert len(ten_words("word " * 30).split()) == 10
+    assert ten_words("2. ✅ Errors are mended by a retry") == "Errors are mended by a retry"
+    assert ten_words("/api/ goes to port 3333 now") == "/api/ goes to port 3333 now"
+
+
+def test_a_topic_has_the_date_of_its_newest_memory_not_of_its_last_use(filled: Memory):
+    [topic, *_] = filled.tasks.index(project=HERE).topics
+    with filled.database.read() as db:
+        n = items.resolve(db, topic.id).n
+    later = clock.to_us(NOON + timedelta(days=90))
+    filled.database.write(
+        lambda db: db.run("UPDATE fragments SET last_accessed = :at WHERE n = :n", at=later, n=n)
+    )
+    dated = disclosure.make_index(view(filled)).topics
+    [read] = [one for one in dated if one.id == topic.id]
+    assert (read.last_accessed, read.latest_at) == (NOON + timedelta(days=90), NOON)
+    assert f" {NOON:%m-%d} " in disclosure.format_topic(read)
+
+
+def test_a_topic_is_not_named_by_what_few_of_its_memories_name(memory: Memory):
+    for n in range(10):
+        which = " in pay_desk.py" if n < 2 else ""
+        memory.store(f"The harbour gauge of quay {n} reads the tide{which} hourly", project=HERE)
+    memory.maintenance.embed_waiting()
+    [topic] = memory.tasks.index(project=HERE, whole=True).topics
+    assert not topic.title.startswith("pay_desk.py")
 
 
 def test_a_session_at_a_time_of_its_own_is_counted_apart(filled: Memory):

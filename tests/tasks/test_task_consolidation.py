@@ -75,6 +75,16 @@ def test_lessons_are_linked_to_their_episodes(memory: Memory):
     assert {edge.target for edge in edges if edge.kind == "derived_from"} == set(ids[:2])
 
 
+def test_a_lesson_has_the_date_of_its_last_episode(memory: Memory, clock: FixedClock):
+    ids = fill(memory)
+    clock.advance(days=200)
+    memory.tasks.consolidate()
+    with memory.database.read() as db:
+        times = items.times_of(db, [items.resolve(db, id_).n for id_ in ids])
+    assert lesson(memory, "anti_pattern").created_at == max(times.values())
+    assert memory.tasks.review() == []
+
+
 def test_consolidating_again_changes_nothing(memory: Memory):
     fill(memory)
     memory.tasks.consolidate()

@@ -241,6 +241,8 @@ def _name(info: CommandInfo) -> str | None:
 
 def _print_error(error: LoreError) -> int:
     print(f"lore: {one_line(str(error), _LONGEST)}", file=sys.stderr)
+    for id_, text in getattr(error, "candidates", ()):
+        print(f"      {id_}  {one_line(text)}", file=sys.stderr)
     if error.hint:
         print(f"      {one_line(error.hint, _LONGEST)}", file=sys.stderr)
     return error.exit_code

@@ -66,7 +66,7 @@ def show_state(
         if session:
             _print_state(memory.handoffs.state(session), json=json)
             return
-        memory.handoffs.catch_up()
+        memory.handoffs.catch_up(project=_project(project))
         work = memory.handoffs.open_work(project=_project(project))
     if json:
         print_json(work)
@@ -133,10 +133,10 @@ def continuity(
         if read:
             _read_page(memory, folder, hidden=hidden, yes=yes, dry_run=dry_run, json=json)
             return
-        memory.handoffs.catch_up()
+        memory.handoffs.catch_up(project=str(folder))
         path = memory.continuity.write(str(folder), force=True)
     if path is None:
-        msg = f"No session of {folder} is stored yet."
+        msg = f"No session with a task is stored of {folder} yet."
         raise NotFound(msg, hint="'lore capture --all' reads the sessions of your agents.")
     if json:
         print_json({"file": str(path)})

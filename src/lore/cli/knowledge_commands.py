@@ -33,6 +33,7 @@ from lore.cli.output import (
     coloured,
     counted,
     diff_line,
+    dim,
     notice,
     one_line,
     open_memory,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         Reading,
         Revocation,
         SharedChange,
+        SharedPage,
         TaskRecordCount,
     )
 
@@ -517,6 +519,9 @@ def share(
     leave_out: Annotated[
         list[str] | None, Option(help="Id of a fragment that never goes on the page.")
     ] = None,
+    every: Annotated[
+        bool, Option("--all", help="Write all that is known, not some 60 entries.")
+    ] = False,
     hidden: Annotated[
         bool, Option("--hidden", help="Also import entries with hidden characters.")
     ] = False,
@@ -545,7 +550,7 @@ def share(
     if not folder.is_dir():
         msg = f"{folder} is not a folder."
         raise InvalidInput(msg, hint="--project names the folder that holds the page.")
-    if (undo and not native) or (native and (read or leave_out or hidden)):
+    if (undo and not native) or (native and (read or leave_out or hidden or every)):
         msg = "--undo needs --native, and --native takes no option of the page."
         raise InvalidInput(msg)
     with open_memory(context, create=read) as memory:
@@ -565,13 +570,13 @@ def share(
                 json=json,
             )
         else:
-            _write(memory, folder, folder / FILE_NAME, yes=yes, dry_run=dry_run, json=json)
+            page = memory.knowledge.plan_share(str(folder), folder / FILE_NAME, whole=every)
+            _write(memory, page, folder / FILE_NAME, yes=yes, dry_run=dry_run, json=json)
 
 
 def _write(
-    memory: Memory, folder: Path, file: Path, *, yes: bool, dry_run: bool, json: bool
+    memory: Memory, page: SharedPage, file: Path, *, yes: bool, dry_run: bool, json: bool
 ) -> None:
-    page = memory.knowledge.plan_share(str(folder), file)
     acting = bool(page.changes) and not dry_run
     if acting and not yes:
         _require_terminal(f"{counted(len(page.changes), 'change')} would be made.")
@@ -588,6 +593,9 @@ def _write(
     elif not dry_run:
         entries = len(page.entries)
         print(f"{clean(str(file))} has {entries:,} of your fragments.")
+    if not json and page.total > len(page.entries):
+        left = page.total - len(page.entries)
+        print(dim(f"{left:,} more are known: 'lore share --all' writes them too."))
 
 
 def _read(

@@ -15,6 +15,7 @@ from lore.cli.output import (
     clean,
     coloured,
     counted,
+    dim,
     escaped,
     load_settings,
     notice,
@@ -386,28 +387,34 @@ def install(context: Context, json: Json = False) -> None:
 
     This is the one step after installing only the wheel.
     """
-    from lore.embed.install import install_model
+    from lore.embed import install_model, open_embedder
 
-    folder = install_model(load_settings(context), report=notice)
+    settings = load_settings(context)
+    folder = install_model(settings, report=notice)
+    opened = open_embedder(settings)
     if json:
         print_json({"folder": folder})
     else:
-        print(clean(f"The model is in {folder}."))
+        print(clean(f"The files are in {folder}; {opened.embedder.name} is the embedder in use."))
         print("'lore embed' computes vectors for stored items.")
 
 
 @model.command("status")
 def status(context: Context, json: Json = False) -> None:
-    """Show the embedder in use."""
-    from lore.embed import open_embedder
+    """Show the embedder in use, which setting names it, and where its files are."""
+    from lore.embed import describe_source, open_embedder
 
-    opened = open_embedder(load_settings(context))
+    settings = load_settings(context)
+    opened = open_embedder(settings)
     identity, dimension = opened.embedder.identity, opened.embedder.dimension
+    source = describe_source(settings, opened.embedder)
     if json:
-        print_json({"identity": identity, "dimension": dimension, "notice": opened.notice})
+        values = {"identity": identity, "dimension": dimension, "source": source}
+        print_json({**values, "notice": opened.notice})
         return
     if dimension:
         print(clean(f"{identity}  {counted(dimension, 'dimension')}"))
+        print(dim(clean(source)))
     else:
         print("No embedder: recall works by keywords only. 'lore model install' adds the model.")
     notice(opened.notice)

@@ -457,8 +457,8 @@ def print_answer(
             _print_signals(hit.signals)
     if not answer.hits:
         print("Nothing found.")
-    if answer.standing:
-        _print_standing(answer.standing, hints=hints)
+    if rules := _rules_asked_for(answer):
+        _print_standing(rules, hints=hints)
     for fate in answer.fates:
         _print_fate(memory, answer, fate)
     if hits:
@@ -512,6 +512,21 @@ def _heading(hit: Hit) -> str:
     place = [trail] if repeats_title else [hit.title, trail]
     words.append(" · ".join(one_line(part, 80) for part in place if part))
     return "  ".join(word for word in words if word)
+
+
+def _rules_asked_for(answer: Answer) -> tuple[Hit, ...]:
+    """Return the standing instructions that share a word with the question.
+
+    An agent obeys them all and is given them with every answer; a person knows them.
+    """
+    from lore.text import words
+
+    asked = {words.stem(word) for word in words.search_terms(answer.question)}
+    return tuple(
+        hit
+        for hit in answer.standing
+        if asked & {words.stem(word) for word in words.search_terms(hit.text)}
+    )
 
 
 def _print_standing(hits: tuple[Hit, ...], *, hints: bool) -> None:

@@ -324,13 +324,16 @@ def index(
     print_columns(_topic_row(one, short) for one in listing.topics)
     totals = f"{counted(listing.total_topics, 'topic')}, {listing.total_memories} memories"
     print(dim(f"\n{totals}, {listing.total_tokens} tokens; 'lore index --read ID' reads a topic"))
+    if len(listing.topics) < listing.total_topics and not query:
+        shown = f"{len(listing.topics)} of {counted(listing.total_topics, 'topic')}"
+        print(dim(f"{shown} shown, as an agent is given them; 'lore index --all' lists all"))
 
 
 def _topic_row(topic: IndexTopic, short: dict[str, str]) -> tuple[str, ...]:
     return (
         dim(short[topic.id]),
         f"{topic.relevance:.2f}",
-        f"{topic.last_accessed:%Y-%m-%d}",
+        f"{topic.latest_at:%Y-%m-%d}",
         f"{topic.tokens:>5} tokens",
         one_line(topic.title, 90),
     )

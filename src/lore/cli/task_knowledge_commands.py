@@ -168,7 +168,8 @@ def learnings(
         print_json(listed)
         return
     if not listed:
-        print(f"No resolved errors since {since}." if since else "No resolved errors.")
+        hint = " '--since 365d' looks further back." if since else ""
+        print(f"No resolved errors{f' since {since}' if since else ''}.{hint}")
     for day, group in groupby(listed, key=lambda one: f"{one.at:%Y-%m-%d}"):
         print(bold(day))
         for one in group:

@@ -213,9 +213,9 @@ def format_session_start(
         if not _repeats_instruction(past.goal, stands)
     ), budget_tokens // 2)  # fmt: skip
     _add_section(sheet, ids, "Known, by topic:", (
-        (id_, f"[{short[id_]}] > {one_line(title, _ROOT_TOKENS)}")
-        for id_, title in start.roots if not _repeats_instruction(title, stands)
-    ), budget_tokens // 3)  # fmt: skip
+        (id_, f"[{short[id_]}] {at:%Y-%m-%d} > {one_line(title, _ROOT_TOKENS)}")
+        for id_, at, title in start.roots if not _repeats_instruction(title, stands)
+    ), budget_tokens // 2)  # fmt: skip
     return PromptText(sheet.text(), tuple(ids)) if ids or work else PromptText()
 
 
@@ -269,9 +269,10 @@ def _format_instruction(hit: Hit | StandingInstruction, short: Mapping[str, str]
 
 def _format_past_session(past: PastSession, short: Mapping[str, str]) -> str:
     how = "" if past.outcome == "unknown" else f" ({past.outcome})"
+    ended = f" | ended > {one_line(past.ended, _GOAL_TOKENS)}" if past.ended else ""
     open_work = f" | left open > {one_line(past.left, _GOAL_TOKENS)}" if past.left else ""
-    goal = one_line(past.goal, _GOAL_TOKENS)
-    return f"[{short[past.id]}] {past.at:%Y-%m-%d}{how} > {goal}{open_work}"
+    goal = one_line(past.goal, _TITLE_TOKENS * 2 if past.ended else _GOAL_TOKENS)
+    return f"[{short[past.id]}] {past.at:%Y-%m-%d}{how} > {goal}{ended}{open_work}"
 
 
 def _format_grouped(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -16,10 +16,12 @@ from lore import clock, config_files, local_files
 from lore.digest import fragment_edits as storing
 from lore.digest.fragment_edits import scope_key
 from lore.errors import InvalidInput, NotFound
+from lore.recall.known_topics import SYMPTOM, is_symptom, stands_for_itself
 from lore.records import (
     UNASKED_TRUST,
     Draft,
     Fragment,
+    FragmentKind,
     PromotionOffer,
     SharedChange,
     SharedEntry,
@@ -27,6 +29,7 @@ from lore.records import (
 )
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
 from lore.store import (
+    consolidation,
     fragments,
     hard_delete,
     history,
@@ -40,6 +43,7 @@ from lore.store.fragments import NewFragment
 from lore.store.history import Attribution, UndoSnapshot, Wording
 from lore.store.project_rows import SharedRow
 from lore.text import entities, hidden_text, sentences, shared_page, statements
+from lore.text.regex import compile_lazy
 from lore.text.shared_page import SECTIONS, Entry, Page, canonical
 
 MIN_CONFIDENCE = 0.5
@@ -50,8 +54,26 @@ _REDACTION_MARK = "[secret:"
 Verb = Literal["add", "change", "remove"]
 
 
-def plan_page(db: Connection, project: str, page: Page | None) -> SharedPage:
-    """Return the page of a project's knowledge; raise while the file has unread changes."""
+MOST_ENTRIES, MOST_BYTES = 60, 12_000
+"""What a colleague reads in a pull request; `whole` pages have everything."""
+
+_FRESH_DAYS = 30
+"""In so many days an entry loses half of what recency gives it."""
+
+_WEIGHTS: dict[FragmentKind, float] = {"bug_fix": 0.6, "fact": 0.7, "insight": 0.7}
+"""Decisions, rules and commands come before bugs that were mended and single facts."""
+
+_STAYS, _TORN = 1.3, 0.3
+"""Factors for what is on the page already, so that it changes little, and for what is torn."""
+
+
+def plan_page(
+    db: Connection, project: str, page: Page | None, *, whole: bool = False
+) -> SharedPage:
+    """Return the page of a project's knowledge; raise while the file has unread changes.
+
+    It has the entries that matter most; with `whole` it has all.
+    """
     project_n = project_rows.get_project(db, project)
     unread = _differences(db, project_n, page) if page else []
     page = page or Page(())
@@ -63,16 +85,24 @@ def plan_page(db: Connection, project: str, page: Page | None) -> SharedPage:
     ns = project_rows.shareable_fragments(db, project_n, least_confidence=MIN_CONFIDENCE)
     ns = replacements.holding(db, ns)
     by_number = fragments.by_number(db, [n for n in ns if n not in left_out])
-    entries = {n: _entry(names.get(n, by_number[n].id), by_number[n]) for n in ns if n in by_number}
+    texts = _page_texts(db, project_n, by_number)
+    entries = {
+        n: _entry(names.get(n, by_number[n].id), by_number[n], texts[n])
+        for n in ns
+        if n in by_number
+    }
     entries = {
         n: entry
         for n, entry in entries.items()
         if _REDACTION_MARK not in entry.text and not statements.is_proposal(entry.text)
     }
     there = {entry.id: entry for entry in page.entries}
+    total = len(entries)
+    if not whole:
+        entries = _most_useful(entries, by_number, there)
     entry_ids = {entry.id for entry in entries.values()}
     return SharedPage(
-        text=shared_page.render(entries.values()),
+        text=shared_page.render(entries.values(), total=total),
         changes=(
             *(_change(there.get(entry.id), entry) for entry in entries.values()
               if there.get(entry.id) != entry),
@@ -82,7 +112,68 @@ def plan_page(db: Connection, project: str, page: Page | None) -> SharedPage:
             SharedEntry(e.id, by_number[n].id, _digest(e.text)) for n, e in entries.items()
         ),
         gone=tuple(row.entry for row in rows if row.entry not in entry_ids and not row.left_out),
+        total=total,
     )  # fmt: skip
+
+
+def _most_useful(
+    entries: dict[int, Entry], by_number: dict[int, Fragment], there: Container[str]
+) -> dict[int, Entry]:
+    """Return the entries that fit on a page, in their order, the most useful being chosen."""
+    latest = max((by_number[n].created_at for n in entries), default=None)
+
+    def usefulness(n: int) -> tuple[bool, float]:
+        fragment, entry = by_number[n], entries[n]
+        assert latest is not None
+        days = (latest - fragment.created_at).total_seconds() / 86_400
+        is_torn = not stands_for_itself(entry.text.split("\n")[0].rstrip(":"))
+        score = (
+            fragment.importance
+            * fragment.confidence
+            * (SYMPTOM if is_symptom(fragment) else _WEIGHTS.get(fragment.kind, 1.0))
+            * (0.4 + 0.6 * 0.5 ** (days / _FRESH_DAYS))
+            * (_STAYS if entry.id in there else 1.0)
+            * (_TORN if is_torn else 1.0)
+        )
+        # What a person wrote, on a page or by 'lore remember', is there first.
+        return fragment.origin == "repo" or fragment.session_id is None, score
+
+    chosen, size = set[int](), 0
+    for n in sorted(entries, key=usefulness, reverse=True):
+        size += len(entries[n].text.encode("utf-8", "replace")) + _ENTRY_MARKUP
+        if len(chosen) == MOST_ENTRIES or size > MOST_BYTES:
+            break
+        chosen.add(n)
+    return {n: entry for n, entry in entries.items() if n in chosen}
+
+
+_ENTRY_MARKUP = 60
+"""Bytes of an entry besides its text: its id in a comment, and the sign of the list."""
+
+_HOME = compile_lazy(
+    r"(?:/home/[^/\s`'\"]+|/Users/[^/\s`'\"]+|/root|[A-Z]:\\Users\\[^\\\s]+)(?=[/\\])"
+)
+"""A person's own folder in a path."""
+
+
+def _page_texts(
+    db: Connection, project_n: int, by_number: Mapping[int, Fragment]
+) -> dict[int, str]:
+    """Return the texts of fragments for the page, by number.
+
+    An overview repeats the entries below it, so its own text is taken. Paths are those of nobody.
+    """
+    own = consolidation.texts_before_overviews(db, list(by_number))
+    names = project_rows.names_of_projects(db, [project_n])
+    folders = sorted(filter(os.path.isabs, names), key=len, reverse=True)
+    return {n: _without_home(own.get(n, one.content), folders) for n, one in by_number.items()}
+
+
+def _without_home(text: str, folders: Sequence[str]) -> str:
+    for folder in folders:
+        if len(folder) > 1:
+            text = text.replace(f"{folder}/", "").replace(folder, Path(folder).name)
+    return _HOME.sub("~", text)
 
 
 def _unread_changes_error(changes: Sequence[SharedChange]) -> InvalidInput:
@@ -134,6 +225,7 @@ def _differences(db: Connection, project_n: int, page: Page) -> list[SharedChang
     rows = {row.entry: row for row in project_rows.shared_entries(db, project_n)}
     digests = {row.digest for row in rows.values()}
     changes: list[SharedChange] = []
+    shown = partial(_shown_entry, db, project_n)
     forgotten = history.find_tombstones(db, [entry.id for entry in page.entries if entry.id])
     for entry in _deduplicate_entries(page.entries):
         if entry.id in forgotten:
@@ -148,14 +240,16 @@ def _differences(db: Connection, project_n: int, page: Page) -> list[SharedChang
         elif canonical(fragment.content) != entry.text and (
             entry.id not in rows or rows[entry.id].digest != _digest(entry.text)
         ):
-            before = _entry(entry.id, fragment)
+            before = shown(entry.id, fragment)
+            if before.text == entry.text:
+                continue
             changes.append(replace(_change(before, entry), fragment_id=fragment.id))
     present = {entry.id or _digest(entry.text) for entry in page.entries}
     for row in rows.values():
         if not row.left_out and not present & {row.entry, row.digest}:
             fragment = fragments.get(db, row.fragment_n)
             if not fragments.is_deleted(db, row.fragment_n) and fragment.superseded_by is None:
-                removal = _change(_entry(row.entry, fragment), None)
+                removal = _change(shown(row.entry, fragment), None)
                 changes.append(replace(removal, fragment_id=fragment.id))
     return changes
 
@@ -258,9 +352,15 @@ def _reword(db: Connection, n: int, change: SharedChange, now: datetime) -> None
     )
 
 
-def _entry(id_: str, fragment: Fragment) -> Entry:
+def _entry(id_: str, fragment: Fragment, text: str) -> Entry:
     kind = fragment.kind if fragment.kind in SECTIONS else "fact"
-    return Entry(id_, kind, canonical(fragment.content))
+    return Entry(id_, kind, canonical(text))
+
+
+def _shown_entry(db: Connection, project_n: int, id_: str, fragment: Fragment) -> Entry:
+    """Return the entry of a fragment as a page has it."""
+    n = items.resolve(db, fragment.id, type="fragment").n
+    return _entry(id_, fragment, _page_texts(db, project_n, {n: fragment})[n])
 
 
 def _change(before: Entry | None, after: Entry | None) -> SharedChange:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lore.embed.embedder import Embedder, OpenedEmbedder, open_embedder
+from lore.embed.embedder import Embedder, OpenedEmbedder, describe_source, open_embedder
 from lore.embed.install import install_model
 from lore.embed.runtime import disable_telemetry
 
-__all__ = ["Embedder", "OpenedEmbedder", "install_model", "open_embedder"]
+__all__ = ["Embedder", "OpenedEmbedder", "describe_source", "install_model", "open_embedder"]
 
 disable_telemetry()  # before anything can load the runtime

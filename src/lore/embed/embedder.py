@@ -123,6 +123,21 @@ def _open_local(settings: Settings, *, short_lived: bool) -> OpenedEmbedder:
     return OpenedEmbedder(LocalEmbedder(model, folder, settings, short_lived=short_lived), "")
 
 
+def describe_source(settings: Settings, embedder: Embedder) -> str:
+    """Return which setting names an embedder, and the files that it is made of."""
+    named = f"Named by embed.provider '{settings.embed_provider}'"
+    if settings.embed_provider != "none":
+        named += f" and embed.model '{settings.embed_model}'"
+    model = find_model("local", embedder.name) if settings.embed_provider == "local" else None
+    folder = find_weights(settings, model) if model is not None else None
+    if model is None or folder is None:
+        return f"{named}."
+    if model.base:
+        parts = f"{model.name} is {model.base} with what Lore's own training changed"
+        return f"{named}. {parts}; the files of {model.base} are in {folder}."
+    return f"{named}; its files are in {folder}."
+
+
 def open_former(settings: Settings, identity: str) -> Embedder | None:
     """Return a local embedder by its identity, or None if its model is not at hand.
 

@@ -85,7 +85,8 @@ def _install_files(source: Path, model: Model, settings: Settings, report: Repor
     for file in model.files:
         with whole_file(target / file.name) as opened:
             opened.write((source / file.name).read_bytes())
-    report(f"{model.folder_name} is installed in {target}.")
+    made = f"; {model.name} is made from it" if model.base else ""
+    report(f"{model.folder_name} is installed in {target}{made}.")
     return target
 
 

@@ -12,7 +12,7 @@ from lore.capture import exclusion
 from lore.errors import LoreError, NotFound
 from lore.memory import work_scope
 from lore.memory.context import MemoryContext, MemoryPart
-from lore.memory.handoffs import Handoffs
+from lore.memory.handoffs import LATEST_OF_PROJECT, Handoffs
 from lore.records import UNASKED_TRUST, ContinuityText, Fragment
 from lore.records.task_records import ContinuityEdit
 from lore.store import dialogue_state, fragments, handoff_rows, items, pages, project_rows, sessions
@@ -141,9 +141,10 @@ class Continuity(MemoryPart):
         if session:
             return self._find_session(db, folder, session)
         rows = handoff_rows.recent_working_states(
-            db, work_scope.find_project(db, self._redactor, folder), limit=1
+            db, work_scope.find_project(db, self._redactor, folder), limit=LATEST_OF_PROJECT
         )
-        return rows[0].session_n if rows else None
+        with_task = (row for row in rows if session_work.parse_state(row.body).task.text)
+        return next((row.session_n for row in with_task), None)
 
     def _find_session(self, db: Connection, folder: str, session: str) -> int | None:
         """Return the number of a session of the folder's project, else None.

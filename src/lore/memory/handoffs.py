@@ -42,6 +42,9 @@ _ENTRY_CHARS = 1_000
 _CAUGHT_UP = timedelta(days=2)
 """Sessions that were quiet for longer are read when somebody asks for their state."""
 
+LATEST_OF_PROJECT = 4
+"""Sessions of a project that are read however old they are; the last of them may have no task."""
+
 
 @validate_methods
 class Handoffs(MemoryPart):
@@ -65,13 +68,20 @@ class Handoffs(MemoryPart):
             session_work.end_state(self._database, n)
         return delta
 
-    def catch_up(self, *, limit: Count = 20) -> int:
-        """Update the states of sessions that went on without a hook; return how many."""
+    def catch_up(self, *, project: str = "", limit: Count = 20) -> int:
+        """Update the states of sessions that went on without a hook; return how many.
+
+        These are recent ones, and the latest of a project however old: they may be imported.
+        """
         if self._database.read_only:
             return 0
         with self._database.read() as db:
             since = self._database.now() - _CAUGHT_UP
             stale = handoff_rows.stale_states(db, since=since, limit=limit)
+            project_n = work_scope.find_project(db, self._redactor, project)
+            if project_n is not None:
+                latest = handoff_rows.latest_sessions(db, project_n, limit=LATEST_OF_PROJECT)
+                stale += [n for n in latest if n not in stale]
         for n in stale:
             session_work.update_state(self._database, n, self._sources.embedder)
         return len(stale)

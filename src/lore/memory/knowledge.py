@@ -201,13 +201,17 @@ class Knowledge(MemoryPart):
         fragment_edits.supersede(self._database, old, new, origin=origin, key=key)
         self._sources.drop_hidden([old])
 
-    def plan_share(self, project: str, file: Path) -> SharedPage:
-        """Return the shared page of a project as `share` would write it."""
+    def plan_share(self, project: str, file: Path, *, whole: bool = False) -> SharedPage:
+        """Return the shared page of a project as `share` would write it.
+
+        It has some 60 entries; with `whole` it has all.
+        """
         from lore.digest import project_page
 
         page = project_page.read_page(file, self._redactor)
         with self._database.read() as db:
-            return project_page.plan_page(db, self._redactor.redact(project), page)
+            name = self._redactor.redact(project)
+            return project_page.plan_page(db, name, page, whole=whole)
 
     def share(self, page: SharedPage, file: Path) -> None:
         """Write the shared page of a project after a person has reviewed it."""

@@ -108,10 +108,10 @@ class Prompts(MemoryPart):
             ids_shown = [hit.id for hit in briefing.standing]
             ids_shown += [one.id for one in briefing.suggested]
             ids_shown += [one.source for one in work if one.source]
-            ids_shown += [past.id for past in briefing.past] + [id_ for id_, _ in briefing.roots]
+            ids_shown += [past.id for past in briefing.past] + [id_ for id_, *_ in briefing.roots]
             short = items.short_ids(db, list(dict.fromkeys(ids_shown))) if ids_shown else {}
             ns = items.numbers_of(db, ids_shown)
-            roots = fragments.by_number(db, [ns[id_] for id_, _ in briefing.roots if id_ in ns])
+            roots = fragments.by_number(db, [ns[id_] for id_, *_ in briefing.roots if id_ in ns])
         worded = prompt_text.format_session_start(briefing, short, budget_tokens=budget_tokens)
         if _is_late(started, within_s):
             return EMPTY_INJECTION

@@ -459,9 +459,9 @@ class Search(MemoryPart):
         return self._redactor.redact(hide_private(query))
 
     def short_ids(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return for each id the shortest unique prefix."""
+        """Return for each id a unique prefix for a list: as short as all of one length can be."""
         with self._database.read() as db:
-            return items.short_ids(db, ids)
+            return items.listed_ids(db, ids)
 
 
 def _is_filtered(request: Request) -> bool:

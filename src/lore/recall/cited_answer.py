@@ -171,7 +171,7 @@ def _with_marks(sentence: CitedSentence, places: Sequence[int]) -> str:
 
 def _cite(db: Connection, hits: Sequence[Hit]) -> list[Citation]:
     """Return the citations of hits, numbered from 1."""
-    short_ids = items.short_ids(db, [hit.id for hit in hits])
+    short_ids = items.listed_ids(db, [hit.id for hit in hits])
     projects = project_rows.names_by_id(db)
     titles = sessions.titles_by_id(db, {hit.session_id for hit in hits} - {""})
     citations = [

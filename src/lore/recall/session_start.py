@@ -8,8 +8,17 @@ from datetime import datetime
 
 from lore import clock
 from lore.recall.answer import describe_instructions, fit_standing_instructions
+from lore.recall.known_topics import KnownTopic, choose_topics
 from lore.recall.sources import Sources
-from lore.records import UNASKED_TRUST, Fragment, Outcome, PastSession, Session, SessionBriefing
+from lore.records import (
+    TRUST,
+    UNASKED_TRUST,
+    Fragment,
+    Outcome,
+    PastSession,
+    Session,
+    SessionBriefing,
+)
 from lore.store import (
     dialogue_state,
     distillations,
@@ -22,17 +31,17 @@ from lore.store import (
 )
 from lore.store import standing_instructions as instructions
 from lore.store.database import Connection
-from lore.store.replacements import Successor
 from lore.text import episodes as stories
-from lore.text import goals, message_features, sentences, words
+from lore.text import goals, message_features, sentences, statements, words
+from lore.text.regex import compile_lazy
 from lore.text.statements import is_proposal
 
-MOST_PAST, MOST_ROOTS = 4, 10
+MOST_PAST = 4
 MOST_SUGGESTED = 2
 """Sentences about which an agent may ask whether they are rules: more would be a nuisance."""
 
 _SESSIONS_READ = 40
-"""Sessions and roots that are read: subagents, small talk and low trust are dropped."""
+"""Sessions that are read: subagents and small talk are dropped."""
 
 _SHORT = 60
 """A session of this many messages is not small talk."""
@@ -63,7 +72,7 @@ def gather_briefing(
     return SessionBriefing(
         fit_standing_instructions(sources, None, sizes, db),
         _recent_sessions(db, project_n, without),
-        _trusted_roots(db, project_n, agent),
+        tuple(_known(one) for one in choose_topics(sources, db, project_n=project_n, agent=agent)),
         tuple(describe_instructions(db, suggested)),
     )
 
@@ -123,8 +132,9 @@ def _from_episode(db: Connection, n: int, session: Session) -> PastSession | Non
     outcome: Outcome = episode.payload.get("outcome", "unknown")
     if outcome not in ("success", "failure", "partial"):
         outcome = "unknown"
-    left_open = "" if outcome == "success" else _left_open(episode)
-    return PastSession(episode.id, session.last_message_at, goal, outcome, left_open)
+    left_open = _left_open(episode) if outcome in ("failure", "partial") else ""
+    ended = _last_words(db, n)
+    return PastSession(episode.id, session.last_message_at, goal, outcome, left_open, ended)
 
 
 def _left_open(episode: Fragment) -> str:
@@ -133,11 +143,52 @@ def _left_open(episode: Fragment) -> str:
     undone = [
         str(task.get("goal", ""))
         for task in (tasks if isinstance(tasks, list) and len(tasks) > 1 else ())
-        if isinstance(task, dict) and task.get("outcome") != "success"
+        if isinstance(task, dict) and task.get("outcome") in ("failure", "partial")
     ]
     if undone:
         return undone[-1]
     return str(episode.payload.get("reason", "")) if episode.trust >= UNASKED_TRUST else ""
+
+
+def _last_words(db: Connection, n: int) -> str:
+    """Return what the assistant said last in a session, from its first telling sentence on.
+
+    A question at its end is what was left open. Words of others that it repeats are not used.
+    """
+    first = messages.last_ordinal(db, n) - _LAST_MESSAGES
+    for message in reversed(messages.messages_of_session(db, n, first=max(0, first))):
+        text = "\n".join(part.text for part in message.parts if part.kind == "text").strip()
+        if message.role == "user" and text:
+            return ""
+        if message.role == "assistant" and text:
+            trust = TRUST[message_features.lowest_origin(message.parts, message.origin)]
+            return _state_of_affairs(text) if trust >= UNASKED_TRUST else ""
+    return ""
+
+
+def _state_of_affairs(reply: str) -> str:
+    """Return the first telling sentences of a reply, and the question at its end."""
+    stripped = (_EXCLAMATION.sub("", one.text) for one in statements.split_statements(reply))
+    telling = [one for one in stripped if one]
+    shown, size = list[str](), 0
+    for sentence in telling:
+        if size > _FEW_CHARS and (sentence.endswith(":") or size + len(sentence) > _ENDED_CHARS):
+            break
+        shown.append(sentence)
+        size += len(sentence)
+    if telling and telling[-1].endswith("?") and telling[-1] not in shown:
+        shown = [*shown[:1], telling[-1]]
+    return " ".join(shown).rstrip(":")
+
+
+_EXCLAMATION = compile_lazy(r"^\W*[\w'’]+(?:[\s,]+[\w'’]+){0,3}!\W*")
+"""A short exclamation such as 'Perfect!' says nothing about how things stand."""
+
+_FEW_CHARS, _ENDED_CHARS = 40, 140
+"""Characters of the assistant's last words: 'Pushed.' alone says too little."""
+
+_LAST_MESSAGES = 12
+"""Among how many messages they are looked for."""
 
 
 def _from_working_state(db: Connection, n: int, session: Session) -> PastSession | None:
@@ -152,34 +203,15 @@ def _from_working_state(db: Connection, n: int, session: Session) -> PastSession
     return PastSession(str(state["id"]), session.last_message_at, goal, "unknown") if goal else None
 
 
-def _trusted_roots(
-    db: Connection, project_n: int | None, agent: str
-) -> tuple[tuple[str, str], ...]:
-    ns = [n for n, _ in fragments.roots(db, project_n=project_n, limit=_SESSIONS_READ)]
-    own = native_rows.notes_of_agent(db, ns, agent)
-    ns = [n for n in ns if n not in own]
-    by_n = fragments.by_number(db, ns)
-    replaced = replacements.successors(db, ns)
-    roots = [
-        (by_n[n].id, _topic(by_n[n], replaced.get(n)))
-        for n in ns
-        if n in by_n
-        and (n not in replaced or replaced[n].relation == "may_replace")
-        and by_n[n].trust >= UNASKED_TRUST
-        and by_n[n].kind != "episode"
-        and not is_proposal(by_n[n].content)
-    ]
-    return tuple(roots[:MOST_ROOTS])
-
-
-def _topic(fragment: Fragment, newer: Successor | None) -> str:
-    """Return the title of a fragment; what may be replaced has its date and the newer text."""
-    title = fragment.summary or fragment.content
+def _known(topic: KnownTopic) -> tuple[str, datetime, str]:
+    """Return a topic with its date; what may be replaced has the newer text ahead."""
+    fragment, newer = topic.fragment, topic.newer
     if newer is None:
-        return title
+        return fragment.id, fragment.created_at, topic.text
     text = sentences.one_line(newer.text, _NEWER_CHARS)
-    dates = f"{clock.from_us(newer.at):%Y-%m-%d}", f"{fragment.created_at:%Y-%m-%d}"
-    return f"{text} ({dates[0]}), perhaps in place of ({dates[1]}): {title}"
+    at = clock.from_us(newer.at)
+    older = f"perhaps in place of ({fragment.created_at:%Y-%m-%d}): {topic.text}"
+    return fragment.id, at, f"{text} ({at:%Y-%m-%d}), {older}"
 
 
 _MOST_NEW = 5

@@ -369,13 +369,14 @@ class Injection:
 
 @dataclass(frozen=True, slots=True)
 class PastSession:
-    """A former session: its goal, outcome, and open work."""
+    """A former session: its goal, outcome, open work, and what was said last."""
 
     id: str
     at: datetime
     goal: str
     outcome: Outcome = "unknown"
     left: str = ""
+    ended: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,7 +412,7 @@ class SessionBriefing:
 
     standing: tuple[Hit, ...] = ()
     past: tuple[PastSession, ...] = ()
-    roots: tuple[tuple[str, str], ...] = ()
+    roots: tuple[tuple[str, datetime, str], ...] = ()
     suggested: tuple[StandingInstruction, ...] = ()
     work: tuple[OpenWork, ...] = ()
     handoffs: tuple[Handoff, ...] = ()

@@ -98,12 +98,13 @@ class SharedEntry:
 
 @dataclass(frozen=True, slots=True)
 class SharedPage:
-    """A page to be written, and the changes to it."""
+    """A page to be written, the changes to it, and how many entries a whole page would have."""
 
     text: str
     changes: tuple[SharedChange, ...]
     entries: tuple[SharedEntry, ...]
     gone: tuple[str, ...]
+    total: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,16 @@ Checkpoint = Literal["task_complete", "session_end", "triggered"]
 
 @dataclass(frozen=True, slots=True)
 class IndexTopic:
-    """A topic in the index: the id of its strongest memory, a title, and what it costs to read."""
+    """A topic in the index: the id of its strongest memory, a title, and what it costs to read.
+
+    `latest_at` is when its newest memory was said, `last_accessed` when one was last read.
+    """
 
     id: str
     title: str
     relevance: float
     last_accessed: datetime
+    latest_at: datetime
     tokens: int
     memories: int = 1
 

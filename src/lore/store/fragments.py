@@ -407,6 +407,16 @@ def roots(db: Connection, *, project_n: int | None, limit: int) -> list[tuple[in
     return [(n, children) for n, children in db.rows(sql, project_n=project_n, limit=limit)]
 
 
+def latest(db: Connection, *, project_n: int | None, limit: int, least_trust: int) -> list[int]:
+    """Return the visible fragments that were said last, without episodes, newest first."""
+    sql = (
+        "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n"
+        f" WHERE {VISIBLE_FRAGMENT} AND f.kind <> 'episode' AND f.trust >= :least_trust"
+        f" AND {items.applies_sql('i')} ORDER BY i.created_at DESC, f.n DESC LIMIT :limit"
+    )
+    return db.column(sql, project_n=project_n, limit=limit, least_trust=least_trust)
+
+
 def reinforce_all(db: Connection, ids: Sequence[str], *, now: datetime) -> None:
     """Reinforce fragments because they were read."""
     for id_ in ids:

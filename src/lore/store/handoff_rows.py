@@ -69,6 +69,15 @@ def stale_states(db: Connection, *, since: datetime, limit: int) -> list[int]:
     return db.column(sql, since=clock.to_us(since), limit=limit)
 
 
+def latest_sessions(db: Connection, project_n: int, *, limit: int) -> list[int]:
+    """Return the latest sessions of a project, with or without a state; no subagents."""
+    sql = (
+        "SELECT n FROM sessions WHERE project_n = :project_n AND parent_n IS NULL"
+        " ORDER BY last_message_at DESC, n DESC LIMIT :limit"
+    )
+    return db.column(sql, project_n=project_n, limit=limit)
+
+
 def _state(row: Sequence[Any]) -> StateRow:
     return StateRow(row[0], unpack_json(row[1]), unpack_time(row[2]))
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from lore import clock
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES, ItemType, Origin
+from lore.store.codec import unpack_parts
 from lore.store.sql_connection import Connection, Row, among, id_blob, id_text, int_array
 
 NEVER_EMBEDDED = 0
@@ -23,6 +24,18 @@ _TYPE_NAMES = {number: name for name, number in _TYPE_NUMBERS.items()}
 _HEX = frozenset("0123456789abcdef-")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DIGITS = 32
+_CANDIDATES = 5
+"""Items that are named if a prefix matches several."""
+
+_TEXT_READ, _TEXT_SHOWN = 400, 80
+"""Characters of their texts that are read, and that are shown without line breaks."""
+
+_TEXTS: dict[ItemType, tuple[str, str]] = {
+    "message": ("parts", "messages"),
+    "distillation": ("text", "distillations"),
+    "fragment": ("content", "fragments"),
+}
+"""The column and the table of the text of each type of item."""
 _SHOWN_BY = "{search} and {recall} show ids."
 
 
@@ -166,7 +179,7 @@ def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) 
     rows = db.rows(
         f"SELECT n, {id_text('id')}, type, project_n, session_n, created_at, tokens FROM items"
         f" WHERE id >= {id_blob(':low')} AND id <= {id_blob(':high')}"
-        " AND (:type IS NULL OR type = :type) LIMIT 4",
+        f" AND (:type IS NULL OR type = :type) ORDER BY id LIMIT {_CANDIDATES + 1}",
         low=digits.ljust(_DIGITS, "0"),
         high=digits.ljust(_DIGITS, "f"),
         type=type_number(type) if type else None,
@@ -177,11 +190,24 @@ def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) 
         msg = f"No {what} starts with '{prefix}'."
         raise NotFound(msg, hint=_SHOWN_BY, calls=("search", "recall"))
     if len(rows) > 1:
-        some = ", ".join(row[1] for row in rows[:3])
-        msg = f"'{prefix}' matches several ids: {some}{' …' if len(rows) > 3 else ''}"
-        raise AmbiguousId(msg, hint="Give more characters of the one you mean.")
+        some = ", ".join(row[1] for row in rows[:_CANDIDATES])
+        msg = f"'{prefix}' matches several ids: {some}{' …' if len(rows) > _CANDIDATES else ''}"
+        hint = "Give more characters of the one you mean."
+        raise AmbiguousId(msg, hint=hint, candidates=_beginnings(db, rows[:_CANDIDATES]))
     n, id_, number, *rest = rows[0]
     return Item(n, id_, type_name(number), *rest)
+
+
+def _beginnings(db: Connection, rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Return ids with how the texts of their items begin."""
+    beginnings = []
+    for n, id_, type_, *_ in rows:
+        column, table = _TEXTS[type_name(type_)]
+        text = db.value(f"SELECT {column} FROM {table} WHERE n = :n", n=n) or ""
+        if table == "messages":
+            text = " ".join(part.text for part in unpack_parts(text))
+        beginnings.append((id_, " ".join(text[:_TEXT_READ].split())[:_TEXT_SHOWN]))
+    return beginnings
 
 
 def find_number(db: Connection, id_: str) -> int | None:
@@ -254,14 +280,25 @@ def of_sessions(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) ->
 
 
 def short_ids(db: Connection, ids: Sequence[str], shortest: int = 13) -> dict[str, str]:
-    """Return for each id its shortest unique prefix."""
+    """Return for each id its shortest unique prefix: in a prompt, each character costs."""
     short = {}
     for id_ in ids:
         beside = [db.value(sql, id=id_) for sql in _NEIGHBOUR_IDS]
         shared = max((_common_prefix_length(id_, other) for other in beside if other), default=0)
-        length = max(shortest, shared + 1)
-        short[id_] = id_[: length + 1] if id_[length - 1 : length] == "-" else id_[:length]
+        short[id_] = _cut(id_, max(shortest, shared + 1))
     return short
+
+
+def listed_ids(db: Connection, ids: Sequence[str]) -> dict[str, str]:
+    """Return for each id a unique prefix for a list: all of the same length."""
+    short = short_ids(db, ids)
+    length = max(map(len, short.values()), default=0)
+    return {id_: id_[:length] for id_ in ids}
+
+
+def _cut(id_: str, length: int) -> str:
+    """Return the beginning of an id, not ending in a dash."""
+    return id_[: length + 1] if id_[length - 1 : length] == "-" else id_[:length]
 
 
 _NEIGHBOUR_IDS = (

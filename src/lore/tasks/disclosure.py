@@ -122,7 +122,8 @@ def make_index(view: MemoryView, short: Mapping[str, str] | None = None) -> Memo
     """Return layer 1: the topics that matter now, as many as the index has room for."""
     stale = datetime.fromisoformat(view.layout.stale_before) if view.layout.stale_before else None
     fresh = [t for t in view.topics if stale is None or t.last_accessed >= stale]
-    order = sorted(fresh, key=lambda topic: _rank(topic, view.now), reverse=True)
+    latest = max(map(_used_at, fresh), default=view.now)
+    order = sorted(fresh, key=lambda topic: _rank(topic, latest), reverse=True)
     return _fit_index(view, order, short)
 
 
@@ -162,9 +163,9 @@ def format_index(index: MemoryIndex, short: Mapping[str, str] | None = None) -> 
 
 
 def format_topic(topic: IndexTopic, short: Mapping[str, str] | None = None) -> str:
-    """Return a topic on one line: id, relevance, when it was last used, tokens, title."""
+    """Return a topic on one line: id, relevance, the date of the newest memory, tokens, title."""
     id_ = short[topic.id] if short and topic.id in short else topic.id[:_SHORT_ID]
-    figures = f"{topic.relevance:.2f} {topic.last_accessed:%m-%d} {topic.tokens}t"
+    figures = f"{topic.relevance:.2f} {topic.latest_at:%m-%d} {topic.tokens}t"
     return f"{QUOTE_PREFIX}[{id_}] {figures} {one_line(topic.title, 24)}"
 
 
@@ -175,16 +176,22 @@ def round_tokens(count: int) -> str:
 
 def _as_entry(topic: Topic) -> IndexTopic:
     return IndexTopic(
-        topic.id, topic.title, topic.relevance, topic.last_accessed, topic.tokens,
-        len(topic.members),
+        topic.id, topic.title, topic.relevance, topic.last_accessed, topic.latest_at,
+        topic.tokens, len(topic.members),
     )  # fmt: skip
 
 
-def _rank(topic: Topic, now: datetime) -> float:
-    """Return how much a topic matters now: its relevance, and how lately it was worked on."""
-    worked = max(one.created_at for one in topic.members)
-    days = max(0.0, (now - max(worked, topic.last_accessed)).total_seconds() / 86_400)
+def _rank(topic: Topic, latest: datetime) -> float:
+    """Return how much a topic matters: its relevance, and how near it is to the latest work.
+
+    That is not today where sessions were imported, or nobody worked for long.
+    """
+    days = max(0.0, (latest - _used_at(topic)).total_seconds() / 86_400)
     return topic.relevance + float(0.5 ** (days / _FRESH_DAYS))
+
+
+def _used_at(topic: Topic) -> datetime:
+    return max(topic.latest_at, topic.last_accessed)
 
 
 def score_topics(sources: Sources, view: MemoryView, query: str) -> list[tuple[Topic, float]]:

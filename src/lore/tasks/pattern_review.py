@@ -38,7 +38,7 @@ def find_reviewable(db: Connection, *, project_n: int | None, now: datetime) -> 
 
 def _unused_days(fragment: Fragment, now: datetime) -> int:
     """Return the days since a memory was last used, or stored."""
-    last = fragment.created_at
+    last = max(fragment.created_at, fragment.last_reinforced)
     said_at = fragment.payload.get("last_used")
     if isinstance(said_at, str):
         try:

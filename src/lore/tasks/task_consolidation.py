@@ -392,7 +392,7 @@ def _add(db: Connection, writer: _Writer, lesson: Lesson) -> int:
         content=lesson.content,
         summary=lesson.summary,
         kind=kind,
-        created_at=writer.now,
+        created_at=_learned_at(db, list(sources.values()), writer.now),
         payload=payload_of(lesson),
         importance=IMPORTANCE,
         confidence=confidence,
@@ -411,6 +411,11 @@ def _add(db: Connection, writer: _Writer, lesson: Lesson) -> int:
         kind, writer.skills
     ).append(new.id)
     return n
+
+
+def _learned_at(db: Connection, sources: Sequence[int], now: datetime) -> datetime:
+    """Return when the last of the episodes happened that show something."""
+    return min(now, max(items.times_of(db, sources).values(), default=now))
 
 
 def payload_of(lesson: Lesson) -> dict[str, Any]:

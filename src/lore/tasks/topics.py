@@ -64,13 +64,14 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Memories of one subject; `id` is the strongest of them."""
+    """Memories of one subject; `id` is the strongest of them, `latest_at` is of the newest."""
 
     id: str
     title: str
     members: tuple[Fragment, ...]
     relevance: float
     last_accessed: datetime
+    latest_at: datetime
     tokens: int
     rows: Vectors = field(repr=False, compare=False)
     """The vectors of the members."""
@@ -189,6 +190,7 @@ def _topic(group: _Group, names: Counter[str], memories: int, title: str = "") -
         members=tuple(members),
         relevance=round(strongest.relevance, 2),
         last_accessed=max(one.last_accessed or one.created_at for one in members),
+        latest_at=max(one.created_at for one in members),
         tokens=group.tokens,
         rows=np.array([vector for _, vector in placed]),
         is_composite=bool(title),
@@ -219,7 +221,9 @@ def name_topic(members: Sequence[Fragment], names: Counter[str], memories: int) 
     missing = [
         name
         for name in telling[:8]
-        if _is_code(name) and own[name] > 1 and name.lower() not in lowered
+        if _is_code(name)
+        and own[name] >= max(2, _NAMED_SHARE * len(members))
+        and name.lower() not in lowered
     ]
     return f"{', '.join(missing[:_NAMES_AHEAD])}: {line}" if missing else line
 
@@ -227,7 +231,7 @@ def name_topic(members: Sequence[Fragment], names: Counter[str], memories: int) 
 def ten_words(text: str) -> str:
     """Return the first words of a text, without headings, marks and what is in parentheses."""
     line = _ASIDE.sub("", _MARKS.sub(" ", sentences.one_line(shorten_urls(text), 400)))
-    line = _OPENING.sub("", _LEAD.sub("", line.strip()))
+    line = _OPENING.sub("", _LEAD.sub("", _BULLET.sub("", line.strip())))
     line_words = line.split()
     end = next(
         (n for n, word in enumerate(line_words[:TITLE_WORDS], 1) if n > 3 and word[-1] in ".;?!"),
@@ -237,6 +241,9 @@ def ten_words(text: str) -> str:
     return cut + "…" if len(line_words) > end == TITLE_WORDS else cut
 
 
+_BULLET = compile_lazy(r"^(?:\d{1,2}[.)]\s+|[^\w\s\"'(\[/.~$@]+\s*)+")
+"""The number or sign of a list before a line."""
+
 _ASIDE = compile_lazy(r"\s*\([^)]*\)?")
 _OPENING = compile_lazy(
     r"(?i)^(?:(?:please|can you|could you|i want you to|i want to|i'd like to|let's|we need to"
@@ -245,6 +252,9 @@ _OPENING = compile_lazy(
 """How people begin a request: it says nothing about its subject."""
 
 _NAMES_AHEAD = 2
+_NAMED_SHARE = 0.25
+"""A name that fewer of its memories have is not what a topic is about."""
+
 _CODE = compile_lazy(r"\w[._/:-]\w|[a-z][A-Z]|[A-Z]{2}|_|\(\)")
 _LONGEST_NAME = 24
 

@@ -31,6 +31,10 @@ _HEAD = """# What agents know about this project
 <!-- Written by 'lore share'. Change, add or remove entries as you like: 'lore share --read'
 shows what changed and asks before anything of it is used. -->
 """
+_MORE = """
+<!-- {shown} of {total} statements are here: the most important and latest. 'lore share --all'
+writes all; what is not here is still known. -->
+"""
 _KINDS = {
     name: kind
     for kind, title in SECTIONS.items()
@@ -61,12 +65,18 @@ class Page:
     stray: tuple[tuple[int, str], ...] = ()
 
 
-def render(entries: Iterable[Entry]) -> str:
-    """Return the page of entries, in the given order within each section."""
+def render(entries: Iterable[Entry], *, total: int = 0) -> str:
+    """Return the page of entries, in the given order within each section.
+
+    If there are more than that in `total`, the page says so.
+    """
+    entries = list(entries)
     sections: dict[FragmentKind, list[Entry]] = {kind: [] for kind in SECTIONS}
     for entry in entries:
         sections[entry.kind].append(entry)
     pages = [_HEAD]
+    if total > len(entries):
+        pages.append(_MORE.format(shown=len(entries), total=total))
     for kind, title in SECTIONS.items():
         if sections[kind]:
             pages.append(f"\n## {title}\n\n" + "".join(map(_rendered, sections[kind])))
