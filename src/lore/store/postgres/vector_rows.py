@@ -90,7 +90,7 @@ def _extend_graph(db: Connection, embedder_n: int, dimension: int, exact_rows: i
     )
     if int(count) <= exact_rows:
         return
-    db.rows("SELECT ensure_graph(:dimension)", dimension=dimension)
+    db.rows("SELECT ensure_graph(:dimension::integer)", dimension=dimension)
     db.run(
         "UPDATE vector_rows SET in_graph = true WHERE (embedder_n, n, part) IN"
         " (SELECT embedder_n, n, part FROM vector_rows"
