@@ -121,7 +121,7 @@ def search(
     where = f" WHERE {' AND '.join(bounds)}" if bounds else ""
     weight_list = ", ".join(f"{weight:g}" for weight in weights)
     rows = db.rows(
-        f"SELECT n, score FROM search_words('{table}', :phrases,"
+        f"SELECT n, score FROM search_{table}(:phrases,"
         f" ARRAY[{weight_list}]::float8[]) AS {table} (n, score){where}"
         " ORDER BY score DESC, n LIMIT :limit",
         limit=limit,
