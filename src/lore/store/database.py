@@ -477,9 +477,18 @@ def _close_quietly(connection: Connection | None) -> None:
 
 def find_meta(db: Connection, key: str) -> str | None:
     """Return a value of the table `meta`, or None."""
+    if key in _RECALL_READS and db.has_snapshot:
+        known: dict[str, str] = db.once("meta", lambda: dict(db.rows(_RECALL_META)))
+        return known.get(key)
     sql = "SELECT value FROM meta WHERE key = :key"
     value = db.once(("meta", key), lambda: db.value(sql, key=key))
     return None if value is None else str(value)
+
+
+_RECALL_READS = ("epoch", "embedder")
+"""What every recall reads of `meta`, at once."""
+
+_RECALL_META = f"SELECT key, value FROM meta WHERE key IN {_RECALL_READS}"
 
 
 def set_meta(db: Connection, key: str, value: str) -> None:

@@ -21,6 +21,9 @@ from lore.text.message_features import spoken_text
 
 _BATCH_ROWS = 4_096
 
+ALWAYS_CURRENT = 2**62
+"""The highest change number of an index whose rows are written with the vectors."""
+
 Matrix = NDArray[np.float32]
 
 _WHOLE_BLOB = f"length(v.vector) > 0 AND length(v.vector) % (:dimension + {SCALE_BYTES}) = 0"
@@ -264,6 +267,8 @@ def load_passages(
 def update_index(db: Connection, index: NearestItems, embedder_n: int, dimension: int) -> int:
     """Append new vectors to the index; return how many were added."""
     added = 0
+    if index.last_seq >= ALWAYS_CURRENT:
+        return 0
     newest = newest_seq(db)
     while (last_seq := index.last_seq) < newest:
         rows = db.rows(

@@ -13,6 +13,7 @@ import numpy as np
 from lore.index.quantization import SCALE_BYTES, unit_rows, unpack_rows
 from lore.index.vector_index import MOST_PASSAGES, PASSAGES
 from lore.store.sql_connection import among, int_array, text_array
+from lore.store.vectors import ALWAYS_CURRENT, find_embedder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,8 +36,6 @@ _GRAPH_STEP = 1_000
 
 _SIGN_CANDIDATES = 8
 """Candidates by sign bits for each item that is wanted, before they are rescored."""
-
-_NEWEST = 2**62
 
 
 def add(db: Connection, stored: Sequence[Row], exact_rows: int = EXACT_ROWS) -> None:
@@ -107,12 +106,13 @@ class PostgresVectorIndex:
         self._database = database
         self._identity = identity
         self._dimension = dimension
+        self._embedder_n: int | None = None
         self.exact_rows = EXACT_ROWS
 
     @property
     def last_seq(self) -> int:
         """The highest change number: a row is added with its vector."""
-        return _NEWEST
+        return ALWAYS_CURRENT
 
     def __len__(self) -> int:
         with self._database.read() as db:
@@ -190,11 +190,9 @@ class PostgresVectorIndex:
         return np.array([by_n.get(n, 0.0) for n in ns.tolist()], np.float64)
 
     def _own(self, db: Connection) -> dict[str, int | None]:
-        def find() -> int | None:
-            sql = "SELECT n FROM embedders WHERE identity = :identity"
-            return db.number(sql, identity=self._identity)
-
-        return {"embedder_n": db.once(("embedder", self._identity), find)}
+        if self._embedder_n is None:
+            self._embedder_n = find_embedder(db, self._identity)
+        return {"embedder_n": self._embedder_n}
 
     def _uses_graph(self, db: Connection, embedder_n: object) -> bool:
         """Return whether all rows are in the graph; those of small owners never are."""
