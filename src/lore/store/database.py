@@ -18,6 +18,7 @@ from lore.index.vector_index import VectorIndex
 from lore.lazy_dataclass import dataclass
 from lore.store import files, migrations, sqlite
 from lore.store.codec import pack_json, unpack_json
+from lore.store.overview import loaded_overview
 from lore.store.sql_connection import Connection
 from lore.store.sqlite.database_file import external_columns, external_rows, open_external
 
@@ -477,18 +478,12 @@ def _close_quietly(connection: Connection | None) -> None:
 
 def find_meta(db: Connection, key: str) -> str | None:
     """Return a value of the table `meta`, or None."""
-    if key in _RECALL_READS and db.has_snapshot:
-        known: dict[str, str] = db.once("meta", lambda: dict(db.rows(_RECALL_META)))
-        return known.get(key)
+    overview = loaded_overview(db)
+    if overview is not None and key in overview.meta:
+        return overview.meta[key]
     sql = "SELECT value FROM meta WHERE key = :key"
     value = db.once(("meta", key), lambda: db.value(sql, key=key))
     return None if value is None else str(value)
-
-
-_RECALL_READS = ("epoch", "embedder")
-"""What every recall reads of `meta`, at once."""
-
-_RECALL_META = f"SELECT key, value FROM meta WHERE key IN {_RECALL_READS}"
 
 
 def set_meta(db: Connection, key: str, value: str) -> None:

@@ -119,6 +119,10 @@ class Connection(ABC):
         value: T = self._snapshot[key]
         return value
 
+    def computed(self, key: Hashable) -> Any:
+        """Return what `once` computed in this snapshot, or None."""
+        return None if self._snapshot is None else self._snapshot.get(key)
+
     @abstractmethod
     def rows(self, sql: str, /, **params: Any) -> list[Row]:
         """Run a statement and return all its rows."""

@@ -15,6 +15,7 @@ from lore.index.vector_index import VectorRow
 from lore.store import database, replacements
 from lore.store.codec import unpack_parts
 from lore.store.items import NEVER_EMBEDDED
+from lore.store.overview import PENDING, find_overview
 from lore.store.sql_connection import Connection, among, int_array
 from lore.text import passages
 from lore.text.message_features import spoken_text
@@ -143,7 +144,7 @@ def delete_retired(db: Connection, *, limit: int) -> int:
 
 
 _QUEUES = {
-    False: "items i WHERE i.embedder_n IS NULL",
+    False: PENDING,
     True: "next_vectors_queue q JOIN items i ON i.n = q.n"
     f" WHERE i.embedder_n IS NOT {NEVER_EMBEDDED}",
 }
@@ -157,7 +158,9 @@ def count_pending(db: Connection, *, following: bool = False) -> int:
 
 def has_pending(db: Connection) -> bool:
     """Return whether an item waits for its vector."""
-    return db.find(f"SELECT 1 FROM {_QUEUES[False]} LIMIT 1") is not None
+    if (overview := find_overview(db)) is not None:
+        return overview.has_pending
+    return db.find(f"SELECT 1 FROM {PENDING} LIMIT 1") is not None
 
 
 def pending_items(db: Connection, *, limit: int, following: bool = False) -> list[PendingItem]:

@@ -355,7 +355,8 @@ class PostgresConnection(Connection):
         if not self._defines and _DEFINITION.match(sql):
             return []
         cursor = self._run(sql, params)
-        return [] if cursor.description is None else cursor.fetchall()
+        result = cursor.pgresult
+        return cursor.fetchall() if result is not None and result.nfields else []
 
     def run(self, sql: str, /, **params: Any) -> int:
         """Run a statement and return how many rows it changed."""

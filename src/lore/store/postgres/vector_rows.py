@@ -6,6 +6,7 @@ The rows of an owner with few of them are scanned, which is exact. Those of othe
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,6 +78,12 @@ def _add(
 def vector_text(vector: Float32s) -> str:
     """Return a vector as pgvector reads it, at the precision of `halfvec`."""
     return f"[{','.join([f'{x:.5g}' for x in vector.tolist()])}]"
+
+
+@lru_cache(maxsize=64)
+def _query_text(query: bytes) -> str:
+    """Return the vector of a question, which is searched for more than once, as a text."""
+    return vector_text(unit_rows(np.frombuffer(query, np.float32))[0])
 
 
 def _extend_graph(db: Connection, embedder_n: int, dimension: int, exact_rows: int) -> None:
@@ -154,7 +161,7 @@ class PostgresVectorIndex:
     ) -> tuple[Int64s, Float32s]:
         """Return the numbers and cosines of the k nearest items, best first."""
         with self._database.read() as db:
-            params: dict[str, object] = {**self._own(db), "query": vector_text(unit_rows(query)[0])}
+            params: dict[str, object] = {**self._own(db), "query": _query_text(np.asarray(query, np.float32).tobytes())}
             bounds, more = _bounds(where)
             params |= more
             if not self._uses_graph(db, params["embedder_n"]):
@@ -182,7 +189,7 @@ class PostgresVectorIndex:
             rows = db.rows(
                 "SELECT n, max(-(embedding <#> :query::halfvec)) FROM vector_rows"
                 f" WHERE {_OWN} AND {among('n', 'ns')} GROUP BY n",
-                query=vector_text(unit_rows(query)[0]),
+                query=_query_text(np.asarray(query, np.float32).tobytes()),
                 ns=int_array(ns),
                 **self._own(db),
             )
