@@ -38,7 +38,6 @@ OPEN = 24
 """Owners, drawn at random, whose memories a client has open."""
 
 CLIENTS = (1, 2, 8)
-OWNERS_AT_ONCE = 20
 COPIED = (
     "meta", "projects", "sessions", "items", "fragments", "entities", "mentions", "embedders",
     "vectors", "vector_rows", "word_totals", "used_numbers",
@@ -115,8 +114,11 @@ def copy_owner(
     )
 
 
-def copy_owners(url: str, owners: int) -> dict[str, object]:
-    """Copy the first owner to all others; return how long that took and what is on disk."""
+def copy_owners(url: str, owners: int, together: int) -> dict[str, object]:
+    """Copy the first owner to all others; return how long that took and what is on disk.
+
+    The rows of owners that are copied `together` are mixed on disk, as if all had written at once.
+    """
     started = time.perf_counter()
     with psycopg.connect(url, autocommit=True) as admin:
         admin.execute("SET session_replication_role = replica")  # keys need no check
@@ -125,8 +127,8 @@ def copy_owners(url: str, owners: int) -> dict[str, object]:
         ).fetchone()
         admin.execute("DROP INDEX lore.fragment_words_words")
         names = [str(i) for i in range(1, owners)]
-        for at in range(0, len(names), OWNERS_AT_ONCE):
-            copy_owner(admin, "0", names[at : at + OWNERS_AT_ONCE])
+        for at in range(0, len(names), together):
+            copy_owner(admin, "0", names[at : at + together])
         admin.execute(str(words[0]) if words else "")
         admin.execute("VACUUM ANALYZE")
         took_s = time.perf_counter() - started
@@ -275,6 +277,7 @@ def main() -> None:
     parser.add_argument("--fragments", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--requests", type=int, default=400)
+    parser.add_argument("--together", type=int, default=1)
     args = parser.parse_args()
     texts = draw_texts(args.fragments, WORDS_OF_TEXT, 1)
     questions = draw_texts(QUESTIONS, WORDS_OF_QUESTION, 1)
@@ -286,7 +289,7 @@ def main() -> None:
                 "sqlite": round(fill(file, texts)),
                 "postgres": round(fill(first, texts)),
             }
-            figures |= copy_owners(url, args.owners)
+            figures |= copy_owners(url, args.owners, args.together)
             figures |= compare(file, first, url, questions, args.rounds)
             for clients in CLIENTS:
                 figures[f"{clients} clients"] = ask_at_once(
