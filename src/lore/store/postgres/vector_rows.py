@@ -161,7 +161,10 @@ class PostgresVectorIndex:
     ) -> tuple[Int64s, Float32s]:
         """Return the numbers and cosines of the k nearest items, best first."""
         with self._database.read() as db:
-            params: dict[str, object] = {**self._own(db), "query": _query_text(np.asarray(query, np.float32).tobytes())}
+            params: dict[str, object] = {
+                **self._own(db),
+                "query": _query_text(np.asarray(query, np.float32).tobytes()),
+            }
             bounds, more = _bounds(where)
             params |= more
             if not self._uses_graph(db, params["embedder_n"]):
