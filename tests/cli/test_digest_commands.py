@@ -153,14 +153,13 @@ def test_unlikely_conflicts_are_counted_and_listed_with_all(lore: Lore):
     said = NewMessage("user", (Part("text", "Mend the gauge."),), datetime(2026, 1, 1, tzinfo=UTC))
     with Memory.open(config=config) as memory:
         memory.capture("s", [said], project="/code")
-        wrong, mended, older, newer = (
-            memory.store(text, session=session, origin=origin, project="/code")
-            for text, session, origin in (
-                ("The gauge is broken.", "s", "assistant"),
-                ("The gauge is mended.", "s", "assistant"),
-                ("The port is 3207.", "", "user"),
-                ("The quay has a port of 4000.", "", "user"),
-            )
+        wrong, mended = (
+            memory.store(f"The gauge is {state}.", session="s", origin="assistant", project="/code")
+            for state in ("broken", "mended")
+        )
+        older, newer = (
+            memory.store(text, project="/code")
+            for text in ("The port is 3207.", "The quay has a port of 4000.")
         )
         memory.knowledge.link(mended, wrong, "contradicts")
 

@@ -7,8 +7,8 @@ import binascii
 import logging
 import math
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import field
 from datetime import timedelta
 from functools import lru_cache
@@ -232,6 +232,20 @@ class MemoryContext:
         )
         embedding_queue.delete_retired(self.database, within_s=within_s)
         return count
+
+    @contextmanager
+    def read_caught_up(self) -> Iterator[Connection]:
+        """Yield a connection of this thread, as `read` does, after waiting items were embedded.
+
+        Usually none waits, and the check for it shares the transaction.
+        """
+        with ExitStack() as stack:
+            db = stack.enter_context(self.database.read())
+            if not self.database.read_only and vectors.has_pending(db):
+                stack.close()
+                self.catch_up()
+                db = stack.enter_context(self.database.read())
+            yield db
 
     def catch_up(self) -> None:
         """Embed waiting items for a moment, so that new items are found by meaning.

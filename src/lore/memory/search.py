@@ -185,8 +185,8 @@ class Search(MemoryPart):
             under=under,
             now=now or self._database.now(),
         )
-        self._context.catch_up()
-        with self._database.read(), telemetry.span("recall", _RETRIEVAL) as span:
+        reading = self._context.read_caught_up()
+        with reading, telemetry.span("recall", _RETRIEVAL) as span:
             answer = answering.recall(self._sources, request)
             if task_type:
                 answer = self._put_task_hits_first(answer, request, task_type)

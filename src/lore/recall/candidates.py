@@ -18,6 +18,7 @@ from lore.records import NOTE_EDGES, EdgeKind, ItemType
 from lore.store import candidate_rows, distillations, graph, items, keywords, messages
 from lore.store.candidate_rows import CandidateRows
 from lore.store.database import Connection
+from lore.store.overview import is_known_empty
 
 MESSAGES, LONG_MESSAGES, LOGS, FRAGMENTS, NEAREST = 120, 60, 60, 60, 120
 """Most candidates from each search: messages, long messages, distillations, fragments, vectors."""
@@ -183,7 +184,7 @@ def _search(
     sources: Sources, db: Connection, name: str, match: str, bounds: Bounds
 ) -> dict[int, float]:
     table, item_type, limit, weights = _KEYWORD_TABLES[name]
-    if item_type not in bounds.types:
+    if item_type not in bounds.types or _has_none(db, item_type):
         return {}
     scope = keywords.SearchScope(
         bounds.project_n,
@@ -198,6 +199,13 @@ def _search(
             limit=limit, weights=weights or sources.fragment_weights, within=scope,
         )
     )  # fmt: skip
+
+
+def _has_none(db: Connection, item_type: ItemType) -> bool:
+    """Return whether the memory has no items of a type, so that no search finds one."""
+    return (item_type == "message" and is_known_empty(db, "messages")) or (
+        item_type == "distillation" and is_known_empty(db, "distillations")
+    )
 
 
 def _in_time_spans(db: Connection, question: Question, bounds: Bounds) -> set[int]:

@@ -221,11 +221,16 @@ class Sources:
             return _rerank(query, ns, scores, exact)
 
     def cosines(self, query: Scores, ns: Numbers) -> NDArray[np.float64]:
-        """Return the cosines of items to a question's vector, at the index's precision."""
+        """Return the cosines of items to a question's vector, at the index's precision.
+
+        That of number 0, which stands for no item, is 0.
+        """
+        cosines = np.zeros(len(ns))
+        there = np.flatnonzero(ns)
         with self.database.read() as db:
-            if len(ns) and query.any() and self.embedder_n is not None and self._serves(db):
-                return self.vector_index().cosines(query, ns)
-        return np.zeros(len(ns))
+            if len(there) and query.any() and self.embedder_n is not None and self._serves(db):
+                cosines[there] = self.vector_index().cosines(query, ns[there])
+        return cosines
 
     def count_uses(self, db: Connection, term: str, total: int) -> int:
         """Return about how many messages have a word; the cached count expires as the memory

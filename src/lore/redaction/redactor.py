@@ -202,6 +202,8 @@ class Redactor:
 
         `name` is the field or variable whose value the text is.
         """
+        if not text:
+            return text
         for _ in range(_ROUNDS if len(text) < _LONG_TEXT else _LONG_ROUNDS):
             data = text.encode("utf-8", "surrogatepass")
             spans = self._find_spans(data, name)

@@ -19,6 +19,7 @@ from lore.index.vector_index import VectorIndex
 from lore.lazy_dataclass import dataclass
 from lore.store import files, migrations, sqlite
 from lore.store.codec import pack_json, unpack_json
+from lore.store.overview import loaded_overview
 from lore.store.sql_connection import Connection
 from lore.store.sqlite.database_file import external_columns, external_rows, open_external
 
@@ -527,6 +528,9 @@ def _close_quietly(connection: Connection | None) -> None:
 
 def find_meta(db: Connection, key: str) -> str | None:
     """Return a value of the table `meta`, or None."""
+    overview = loaded_overview(db)
+    if overview is not None and key in overview.meta:
+        return overview.meta[key]
     sql = "SELECT value FROM meta WHERE key = :key"
     value = db.once(("meta", key), lambda: db.value(sql, key=key))
     return None if value is None else str(value)

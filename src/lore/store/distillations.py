@@ -13,6 +13,7 @@ from lore.store import history, items, keywords, sessions
 from lore.store.codec import pack_json, pack_role, unpack_json, unpack_record
 from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.items import MESSAGE_RANGE, NewItem
+from lore.store.overview import is_known_empty
 from lore.store.sql_connection import (
     Connection,
     Row,
@@ -99,6 +100,8 @@ def current_log(db: Connection, session_n: int) -> tuple[list[Distillation], int
 
 def has_distillations(db: Connection) -> bool:
     """Return whether any distillation exists."""
+    if db.has_snapshot:
+        return not is_known_empty(db, "distillations")
     return db.find("SELECT 1 FROM distillations LIMIT 1") is not None
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lore import clock
 from lore.records import Edge, EdgeKind
 from lore.store.codec import unpack_record
+from lore.store.overview import is_known_empty
 from lore.store.sql_connection import (
     Connection,
     Row,
@@ -93,7 +94,7 @@ def edges_of_fragment(db: Connection, n: int) -> list[Edge]:
 
 def edges_among(db: Connection, ns: Sequence[int], kinds: Sequence[EdgeKind]) -> list[EdgeRow]:
     """Return the edges of some kinds that touch one of the fragments."""
-    if not len(ns):
+    if not len(ns) or is_known_empty(db, "edges"):
         return []
     kind_list = ", ".join(f"'{kind}'" for kind in kinds)
     sql = (
@@ -138,6 +139,8 @@ def ancestors(db: Connection, n: int) -> list[int]:
 
 def ancestors_of(db: Connection, ns: Sequence[int]) -> dict[int, list[int]]:
     """Return the ancestors of each of the fragments, from its root down to its parent."""
+    if is_known_empty(db, "edges"):
+        return {n: [] for n in ns}
     rows = db.rows(
         "WITH RECURSIVE above (below, n, distance) AS (SELECT value, value, 0"
         f" FROM ({bound_values('ns')}) UNION"

@@ -12,6 +12,7 @@ from lore import clock
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES, ItemType, Origin
 from lore.store.codec import unpack_parts
+from lore.store.overview import find_overview
 from lore.store.sql_connection import Connection, Row, among, id_blob, id_text, int_array
 
 NEVER_EMBEDDED = 0
@@ -315,6 +316,8 @@ def _common_prefix_length(one: str, other: str) -> int:
 
 def highest_number(db: Connection) -> int:
     """Return the highest number so far: about how many items exist."""
+    if (overview := find_overview(db)) is not None:
+        return overview.highest_number
     return int(db.value("SELECT coalesce(max(n), 0) FROM items"))
 
 

@@ -39,7 +39,8 @@ from lore.store.codec import (
     unpack_time,
 )
 from lore.store.items import MESSAGE_RANGE, NewItem
-from lore.store.sql_connection import Connection, Row, among, id_text, int_array
+from lore.store.overview import is_known_empty
+from lore.store.sql_connection import Connection, Row, among, id_text, int_array, text_array
 from lore.text.instructions import TypedInstruction
 from lore.text.message_features import lowest_origin
 
@@ -363,11 +364,12 @@ def last_ordinal(db: Connection, session_n: int) -> int:
 
 def find_speakers(db: Connection, names: Iterable[str]) -> list[str]:
     """Return those of the names that are speakers of messages."""
-    return [
-        name
-        for name in dict.fromkeys(names)
-        if db.find("SELECT 1 FROM speakers WHERE name = :name", name=name)
-    ]
+    unique = list(dict.fromkeys(names))
+    if not unique or is_known_empty(db, "messages"):
+        return []
+    sql = f"SELECT name FROM speakers WHERE {among('name', 'names')}"
+    known = set(db.column(sql, names=text_array(unique)))
+    return [name for name in unique if name in known]
 
 
 def _message(row: Row) -> Message:

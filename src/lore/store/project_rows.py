@@ -14,6 +14,7 @@ from lore.records import UNASKED_TRUST, Project
 from lore.store import forgotten_names
 from lore.store.codec import unpack_record
 from lore.store.fragments import VISIBLE_FRAGMENT
+from lore.store.overview import is_known_empty
 from lore.store.sql_connection import Connection, among, int_array
 
 _HIDDEN_NAME = "(forgotten)"
@@ -221,4 +222,6 @@ def all_projects(db: Connection) -> dict[int, Project]:
 
 def names_by_id(db: Connection) -> dict[str, str]:
     """Return the names of all projects by their ids."""
+    if is_known_empty(db, "projects"):
+        return {}
     return dict(db.once("project names", lambda: db.rows("SELECT id, name FROM projects")))

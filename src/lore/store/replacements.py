@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, get_args
 
 from lore.store import items
 from lore.store.codec import unpack_json
+from lore.store.overview import is_known_empty
 from lore.store.sql_connection import (
     Connection,
     among,
@@ -168,7 +169,7 @@ def links_of(db: Connection, ns: Sequence[int]) -> dict[int, list[Replacement]]:
 
     Of one relation, the newest comes first; of one day, the most certain.
     """
-    if not len(ns):
+    if not len(ns) or is_known_empty(db, "replacements"):
         return {}
     rows = db.rows(
         f"SELECT {_COLUMNS} {_LIVE} AND {among('r.older_n', 'ns')} ORDER BY r.relation ="

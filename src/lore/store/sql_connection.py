@@ -108,6 +108,16 @@ class Connection(ABC):
         if self.in_transaction:
             self.rows("COMMIT")
 
+    @property
+    def has_snapshot(self) -> bool:
+        """Whether everything read is of one moment."""
+        return self._snapshot is not None
+
+    @property
+    def cache_key(self) -> str:
+        """What tells the memory of this connection from others in the process."""
+        return str(self.path)
+
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return a value that is computed once in a snapshot, and at each call outside of one."""
         if self._snapshot is None:
@@ -116,6 +126,10 @@ class Connection(ABC):
             self._snapshot[key] = compute()
         value: T = self._snapshot[key]
         return value
+
+    def computed(self, key: Hashable) -> Any:
+        """Return what `once` computed in this snapshot, or None."""
+        return None if self._snapshot is None else self._snapshot.get(key)
 
     @abstractmethod
     def rows(self, sql: str, /, **params: Any) -> list[Row]:

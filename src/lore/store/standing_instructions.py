@@ -14,6 +14,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from lore.records import TRUST, InstructionState, Origin
 from lore.store import items, replacements
 from lore.store.codec import unpack_json
+from lore.store.overview import is_known_empty
 from lore.store.sql_connection import Connection, Row, among, int_array, json_field
 from lore.text import instructions, words
 from lore.text.instructions import RuleContent
@@ -419,6 +420,8 @@ def current_sizes(
     db: Connection, project_n: int | None, *, everywhere: bool = False, limit: int = 200
 ) -> list[InstructionSize]:
     """Return the sizes of the instructions that apply to a project, or to any, newest first."""
+    if is_known_empty(db, "standing"):
+        return []
 
     def compute() -> tuple[InstructionSize, ...]:
         ns = _current(db, project_n, SHOWN, everywhere=everywhere)
@@ -493,7 +496,7 @@ _MAX_COMPUTED = 64
 def _computed_once(db: Connection, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
     """Return a cached value, computed again once an instruction was added, moved or removed."""
     state = db.once("standing", lambda: db.find(_STATE))
-    whole_key = (str(db.path), state, *key)
+    whole_key = (db.cache_key, state, *key)
     if whole_key in _computed:
         with suppress(KeyError):  # another thread may clear it meanwhile
             known: T = _computed[whole_key]
@@ -519,6 +522,8 @@ def has_any_since(db: Connection, at_us: int) -> bool:
 
 def withdrawn_items(db: Connection, item_ns: Sequence[int]) -> set[int]:
     """Return those of the items all of whose instructions the user withdrew later."""
+    if is_known_empty(db, "standing"):
+        return set()
     own = db.rows(
         f"SELECT s.item_n, {_SCOPE}, s.digest, s.n FROM standing s JOIN items i ON i.n = s.item_n"
         f" WHERE {among('s.item_n', 'ns')}",

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.index.nearest_items import NearestItems
+from lore.index.nearest_items import NEWEST, NearestItems
 from lore.index.quantization import SCALE_BYTES, pack_rows, unit_rows, unpack_rows
 from lore.index.vector_index import VectorFilter, VectorRow
 from lore.store import database, replacements
 from lore.store.codec import unpack_parts
 from lore.store.items import NEVER_EMBEDDED
+from lore.store.overview import PENDING, find_overview
 from lore.store.sql_connection import Connection, among, int_array
 from lore.text import passages
 from lore.text.message_features import spoken_text
@@ -149,7 +150,7 @@ def delete_retired(db: Connection, *, limit: int) -> int:
 
 
 _QUEUES = {
-    False: "items i WHERE i.embedder_n IS NULL",
+    False: PENDING,
     True: "next_vectors_queue q JOIN items i ON i.n = q.n"
     f" WHERE i.embedder_n IS NOT {NEVER_EMBEDDED}",
 }
@@ -163,7 +164,9 @@ def count_pending(db: Connection, *, following: bool = False) -> int:
 
 def has_pending(db: Connection) -> bool:
     """Return whether an item waits for its vector."""
-    return db.find(f"SELECT 1 FROM {_QUEUES[False]} LIMIT 1") is not None
+    if (overview := find_overview(db)) is not None:
+        return overview.has_pending
+    return db.find(f"SELECT 1 FROM {PENDING} LIMIT 1") is not None
 
 
 def pending_items(db: Connection, *, limit: int, following: bool = False) -> list[PendingItem]:
@@ -355,6 +358,8 @@ def update_index(
 ) -> int:
     """Append new vectors to the index until the time is up; return how many were added."""
     added = 0
+    if index.last_seq >= NEWEST:
+        return 0
     newest = newest_seq(db)
     started = time.monotonic()
     while (last_seq := index.last_seq) < newest:

@@ -76,8 +76,8 @@ def find(db: Connection, source: str) -> Watermark | None:
 
 def find_by_context(db: Connection, beginning: str) -> list[Watermark]:
     """Return the watermarks whose context begins with a text."""
-    sql = f"{_SELECT} WHERE substr(w.context, 1, :length) = :beginning ORDER BY w.source"
-    rows = db.rows(sql, beginning=beginning, length=len(beginning))
+    sql = f"{_SELECT} WHERE substr(w.context, 1, length(:beginning)) = :beginning ORDER BY w.source"
+    rows = db.rows(sql, beginning=beginning)
     return [unpack_record(Watermark, row) for row in rows]
 
 

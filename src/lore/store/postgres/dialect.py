@@ -13,6 +13,7 @@ _TOKEN = re.compile(
     r"""
     (?P<text>'(?:[^']|'')*')
     | (?P<cast>::)
+    | (?P<among>\bIN\ \(SELECT\ value\ FROM\ carray\(:(?P<listed>\w+)\)\))
     | (?P<array>\bcarray\(:(?P<bound>\w+)\))
     | :(?P<name>[A-Za-z_]\w*)
     | (?P<percent>%)
@@ -26,9 +27,11 @@ _TOKEN = re.compile(
 )
 
 
-def _translate_token(match: re.Match[str]) -> str:  # noqa: PLR0911 - one line for each word
+def _translate_token(match: re.Match[str]) -> str:  # noqa: C901, PLR0911 - a line for each word
     if match["text"] is not None:
         return match["text"].replace("%", "%%")
+    if match["among"] is not None:
+        return f"= ANY(%({match['listed']})s)"  # which an index finds, unlike rows of a function
     if match["array"] is not None:
         return f"unnest(%({match['bound']})s) AS bound (value)"
     if match["name"] is not None:
@@ -57,10 +60,34 @@ def translate(sql: str) -> str:
     return _TOKEN.sub(_translate_token, sql)
 
 
+_NULL_TEST = re.compile(r":(?P<name>\w+) IS (?P<isnt>NOT )?NULL\b")
+
+
+@lru_cache(maxsize=4_096)
+def translate_query(sql: str, nulls: frozenset[str]) -> str:
+    """Return a query whose values the server binds; parameters in `nulls` become the word NULL.
+
+    PostgreSQL knows no type for a parameter that is only compared with NULL, so whether it is one
+    is decided here.
+    """
+    decided = _NULL_TEST.sub(
+        lambda match: "FALSE" if (match["name"] in nulls) == bool(match["isnt"]) else "TRUE", sql
+    )
+    return _TOKEN.sub(
+        lambda match: "NULL" if match["name"] in nulls else _translate_token(match), decided
+    )
+
+
+@lru_cache(maxsize=4_096)
+def is_query(sql: str) -> bool:
+    """Return whether a statement only reads."""
+    return sql.lstrip()[:7].upper() in {"SELECT ", "SELECT\n", "WITH RE"}
+
+
 @lru_cache(maxsize=4_096)
 def parameter_names(sql: str) -> tuple[str, ...]:
     """Return the names of the parameters of a statement in order of their first use."""
-    names = (match["bound"] or match["name"] for match in _TOKEN.finditer(sql))
+    names = (match["listed"] or match["bound"] or match["name"] for match in _TOKEN.finditer(sql))
     return tuple(dict.fromkeys(filter(None, names)))
 
 

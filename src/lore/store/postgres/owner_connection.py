@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import struct
 import threading
 import uuid
 from contextlib import suppress
@@ -19,9 +20,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import psycopg
-from psycopg import errors
-from psycopg.adapt import Buffer, Dumper, Loader
-from psycopg.pq import TransactionStatus
+from psycopg import errors, postgres
+from psycopg.abc import DumperKey
+from psycopg.adapt import Buffer, Dumper, Loader, PyFormat
+from psycopg.pq import Format, TransactionStatus
+from psycopg.types.numeric import Int8BinaryDumper
 
 from lore.errors import (
     InvalidInput,
@@ -34,7 +37,13 @@ from lore.errors import (
     StoreUnreachable,
 )
 from lore.store.postgres import program, vector_rows, word_tables
-from lore.store.postgres.dialect import parameter_names, split_insert, translate
+from lore.store.postgres.dialect import (
+    is_query,
+    parameter_names,
+    split_insert,
+    translate,
+    translate_query,
+)
 from lore.store.sql_connection import BoundArray, Connection, FullText, Row, newer_schema_error
 
 if TYPE_CHECKING:
@@ -59,6 +68,14 @@ _WRITERS_SHARE = 4
 
 _STATEMENTS_AT_ONCE = 500
 """Statements, or rows of an INSERT, that are sent together."""
+
+_PREPARE_AFTER, _MAX_PREPARED = 1, 300
+"""A query that is repeated is prepared; a connection keeps this many."""
+
+_PLANNING = "SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"
+"""Statements are short: planning or compiling one takes longer than running it. A prepared one is
+planned once, whatever the values. No statement wants the rows of all owners, so each table is read
+by an index, which begins with the owner, also while it is small."""
 
 _NUL = "\0"
 _NUL_SIGN = "\N{SYMBOL FOR NULL}"
@@ -110,7 +127,7 @@ def _reason(error: psycopg.Error) -> str:
 
 
 class _ArrayDumper(Dumper):
-    """Writes the values of `among` as an array."""
+    """Writes the values of `among` as the literal of an array."""
 
     def dump(self, obj: BoundArray) -> Buffer:
         if isinstance(obj.values, np.ndarray):
@@ -126,6 +143,45 @@ class _ArrayDumper(Dumper):
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace(_NUL, _NUL_SIGN)
+
+
+class _NumbersDumper(Dumper):
+    """Writes numbers of `among` as the server stores an array."""
+
+    format = Format.BINARY
+    oid = postgres.types["int8"].array_oid
+
+    _HEAD = struct.Struct("!iIIii")
+    _ELEMENT: ClassVar = np.dtype([("size", ">i4"), ("value", ">i8")])
+
+    def dump(self, obj: BoundArray) -> Buffer:
+        elements = np.empty(len(obj.values), self._ELEMENT)
+        elements["size"] = 8
+        elements["value"] = obj.values
+        head = self._HEAD.pack(1, 0, postgres.types["int8"].oid, len(elements), 1)
+        return head + elements.tobytes()
+
+
+class _TextsDumper(_ArrayDumper):
+    """Writes texts of `among` as an array."""
+
+    oid = postgres.types["text"].array_oid
+
+
+class _BoundDumper(Dumper):
+    """Chooses how the values of `among` are written as a parameter."""
+
+    format = Format.BINARY
+
+    def get_key(self, obj: BoundArray, format: PyFormat) -> DumperKey:  # noqa: ARG002 - as psycopg calls it
+        return (BoundArray, np.ndarray if isinstance(obj.values, np.ndarray) else tuple)
+
+    def upgrade(self, obj: BoundArray, format: PyFormat) -> Dumper:  # noqa: ARG002 - as psycopg calls it
+        is_numbers = isinstance(obj.values, np.ndarray)
+        return (_NumbersDumper if is_numbers else _TextsDumper)(BoundArray, self.connection)
+
+    def dump(self, obj: BoundArray) -> Buffer | None:
+        return self.upgrade(obj, PyFormat.AUTO).dump(obj)
 
 
 class _BoolDumper(Dumper):
@@ -148,6 +204,9 @@ class _NumberLoader(Loader):
 
 def _register(raw: psycopg.Connection[Any]) -> None:
     raw.adapters.register_dumper(BoundArray, _ArrayDumper)
+    raw.adapters.register_dumper(BoundArray, _BoundDumper)
+    # One type for all numbers: else a statement is prepared for each size.
+    raw.adapters.register_dumper(int, Int8BinaryDumper)
     raw.adapters.register_dumper(bool, _BoolDumper)
     raw.adapters.register_loader("numeric", _NumberLoader)
 
@@ -168,8 +227,8 @@ def connect(url: str) -> psycopg.Connection[Any]:
             tcp_user_timeout=30_000,
         )
         _register(raw)
-        # Statements are short: compiling one takes longer than running it.
-        raw.execute(f"SET search_path = {SCHEMA}, public; SET jit = off")
+        raw.prepare_threshold, raw.prepared_max = _PREPARE_AFTER, _MAX_PREPARED
+        raw.execute(f"SET search_path = {SCHEMA}, public; {_PLANNING}")
     except psycopg.Error as error:
         raise translate_error(error) from error
     return raw
@@ -348,7 +407,8 @@ class PostgresConnection(Connection):
         if not self._defines and _DEFINITION.match(sql):
             return []
         cursor = self._run(sql, params)
-        return [] if cursor.description is None else cursor.fetchall()
+        result = cursor.pgresult
+        return cursor.fetchall() if result is not None and result.nfields else []
 
     def run(self, sql: str, /, **params: Any) -> int:
         """Run a statement and return how many rows it changed."""
@@ -378,23 +438,33 @@ class PostgresConnection(Connection):
             raise self._translated(error) from error
 
     def _run(self, sql: str, params: Mapping[str, Any]) -> psycopg.Cursor[Any]:
+        if is_query(sql):
+            return self._query(sql, params)
         translated = translate(sql)
         if not params:
             return self._execute_alone(translated.replace("%%", "%"))
         return self._execute_alone(translated, _storable(params))
 
+    def _query(self, sql: str, params: Mapping[str, Any]) -> psycopg.Cursor[Any]:
+        """Run a query whose values the server binds, so that it is planned once."""
+        nulls = frozenset(name for name, value in params.items() if value is None)
+        translated = translate_query(sql, nulls)
+        if len(params) == len(nulls):
+            return self._execute_alone(translated.replace("%%", "%"), prepares=True)
+        return self._execute_alone(translated, _storable(params), prepares=True)
+
     def _execute_alone(
-        self, sql: str, params: Mapping[str, Any] | None = None
+        self, sql: str, params: Mapping[str, Any] | None = None, *, prepares: bool = False
     ) -> psycopg.Cursor[Any]:
         """Execute a statement, in a transaction of its own unless one is open."""
         if self._is_closed:
             msg = "The memory is closed."
             raise StoreError(msg)
         if self.in_transaction or sql.lstrip()[:5].upper() == "BEGIN":
-            return self._execute(sql, params)
+            return self._execute(sql, params, prepares=prepares)
         self.begin_write() if not self.read_only else self._begin_read()
         try:
-            cursor = self._execute(sql, params)
+            cursor = self._execute(sql, params, prepares=prepares)
             self._execute("COMMIT")
         except LoreError:
             with suppress(psycopg.Error):
@@ -402,8 +472,12 @@ class PostgresConnection(Connection):
             raise
         return cursor
 
-    def _execute(self, sql: str, params: Mapping[str, Any] | None = None) -> psycopg.Cursor[Any]:
+    def _execute(
+        self, sql: str, params: Mapping[str, Any] | None = None, *, prepares: bool = False
+    ) -> psycopg.Cursor[Any]:
         try:
+            if prepares:
+                return psycopg.Cursor(self.raw).execute(sql, params)
             return self.raw.execute(sql, params)
         except (psycopg.Error, UnicodeError, OverflowError) as error:
             raise self._translated(error) from error
@@ -469,6 +543,11 @@ class PostgresConnection(Connection):
     def place(self) -> str:
         """The database and its server, as people see them."""
         return f"PostgreSQL, database {self.raw.info.dbname} on {self.raw.info.host}"
+
+    @property
+    def cache_key(self) -> str:
+        """The owner and the database: owners may share the folder of local files."""
+        return f"{self.owner} {self.place}"
 
     def integrity_problems(self) -> list[str]:
         """Return nothing: the server checks its own files."""

@@ -6,6 +6,7 @@ The rows of an owner with few of them are scanned, which is exact. Those of othe
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from lore.index.nearest_items import DatabaseItems
 from lore.index.quantization import SCALE_BYTES, unit_rows, unpack_rows
 from lore.index.vector_index import MOST_PASSAGES, PASSAGES
 from lore.store.sql_connection import among, int_array, text_array
-from lore.store.vectors import filter_conditions
+from lore.store.vectors import filter_conditions, find_embedder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,6 +82,12 @@ def vector_text(vector: Float32s) -> str:
     return f"[{','.join([f'{x:.5g}' for x in vector.tolist()])}]"
 
 
+@lru_cache(maxsize=64)
+def _query_text(query: bytes) -> str:
+    """Return the vector of a question, which is searched for more than once, as a text."""
+    return vector_text(unit_rows(np.frombuffer(query, np.float32))[0])
+
+
 def _extend_graph(db: Connection, embedder_n: int, dimension: int, exact_rows: int) -> None:
     """Move some rows of an owner with many into the graph."""
     count = db.value(
@@ -91,7 +98,7 @@ def _extend_graph(db: Connection, embedder_n: int, dimension: int, exact_rows: i
     )
     if int(count) <= exact_rows:
         return
-    db.rows("SELECT ensure_graph(:dimension)", dimension=dimension)
+    db.rows("SELECT ensure_graph(:dimension::integer)", dimension=dimension)
     db.run(
         "UPDATE vector_rows SET in_graph = true WHERE (embedder_n, n, part) IN"
         " (SELECT embedder_n, n, part FROM vector_rows"
@@ -108,6 +115,7 @@ class PostgresVectorIndex(DatabaseItems):
         self._database = database
         self._identity = identity
         self._dimension = dimension
+        self._embedder_n: int | None = None
         self.exact_rows = EXACT_ROWS
 
     def __len__(self) -> int:
@@ -123,7 +131,10 @@ class PostgresVectorIndex(DatabaseItems):
     def search(self, query: Float32s, k: int, *, where: VectorFilter | None = None) -> Nearest:
         """Return the numbers and cosines of the k nearest items, best first."""
         with self._database.read() as db:
-            params: dict[str, object] = {**self._own(db), "query": vector_text(unit_rows(query)[0])}
+            params: dict[str, object] = {
+                **self._own(db),
+                "query": _query_text(np.asarray(query, np.float32).tobytes()),
+            }
             bounds, more = filter_conditions(where)
             params |= more
             if not self._uses_graph(db, params["embedder_n"]):
@@ -151,7 +162,7 @@ class PostgresVectorIndex(DatabaseItems):
             rows = db.rows(
                 "SELECT n, max(-(embedding <#> :query::halfvec)) FROM vector_rows"
                 f" WHERE {_OWN} AND {among('n', 'ns')} GROUP BY n",
-                query=vector_text(unit_rows(query)[0]),
+                query=_query_text(np.asarray(query, np.float32).tobytes()),
                 ns=int_array(ns),
                 **self._own(db),
             )
@@ -159,11 +170,9 @@ class PostgresVectorIndex(DatabaseItems):
         return np.array([by_n.get(n, 0.0) for n in ns.tolist()], np.float64)
 
     def _own(self, db: Connection) -> dict[str, int | None]:
-        def find() -> int | None:
-            sql = "SELECT n FROM embedders WHERE identity = :identity"
-            return db.number(sql, identity=self._identity)
-
-        return {"embedder_n": db.once(("embedder", self._identity), find)}
+        if self._embedder_n is None:
+            self._embedder_n = find_embedder(db, self._identity)
+        return {"embedder_n": self._embedder_n}
 
     def _uses_graph(self, db: Connection, embedder_n: object) -> bool:
         """Return whether all rows are in the graph; those of small owners never are."""

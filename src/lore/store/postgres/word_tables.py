@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
-from lore.store.sql_connection import among, int_array
+from lore.store.sql_connection import among, int_array, text_array
 from lore.store.sqlite.full_text import tokens
 
 if TYPE_CHECKING:
@@ -119,15 +119,13 @@ def search(
     if unless:
         bounds.append(f"NOT EXISTS ({unless.format(n=f'{table}.n')})")
     where = f" WHERE {' AND '.join(bounds)}" if bounds else ""
-    named = {f"phrase_{i}": phrase for i, phrase in enumerate(dict.fromkeys(phrases))}
-    phrase_list = ", ".join(f":{name}" for name in named)
     weight_list = ", ".join(f"{weight:g}" for weight in weights)
     rows = db.rows(
-        f"SELECT n, score FROM search_words('{table}', ARRAY[{phrase_list}],"
+        f"SELECT n, score FROM search_{table}(:phrases,"
         f" ARRAY[{weight_list}]::float8[]) AS {table} (n, score){where}"
         " ORDER BY score DESC, n LIMIT :limit",
         limit=limit,
-        **named,
+        phrases=text_array(list(dict.fromkeys(phrases))),
         **params,
     )
     return [(n, score) for n, score in rows]
