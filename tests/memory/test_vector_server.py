@@ -15,6 +15,7 @@ from lore.errors import IndexUnavailable, InvalidInput
 from lore.memory import Memory
 from lore.memory.vector_server import erase_vectors
 from lore.recall import health
+from lore.server.memory_store import TEAM_MARK, MemoryStore
 from lore.server.owner_service import MemoryOpener, SharedModels
 from lore.server.registry import Registry
 from lore.settings import Settings
@@ -218,14 +219,18 @@ def test_a_removed_owner_leaves_qdrant_before_the_folder_goes(tmp_path: Path, qd
             with opener.open(owner.id) as memory:
                 add_knowledge(memory)
         assert {payload["owner"] for payload in qdrant.payloads()} == {o.id for o in owners}
-        ann = registry.remove_owner("ann")
+        team = registry.add_team("harbor", quorum=1)
+        with opener.open(f"{TEAM_MARK}{team.id}") as memory:
+            add_knowledge(memory)
+        store, ann = MemoryStore(registry, config), registry.remove_owner("ann")
         qdrant.stop()
         with pytest.raises(IndexUnavailable):
-            registry.erase_removed(ann)
+            store.erase_owner(ann)
         assert [one.id for one in registry.removed_owners()] == [ann.id]
         assert registry.owner_folder(ann.id).exists()
         qdrant.start()
-        registry.erase_removed(ann)
+        store.erase_owner(ann)
+        store.erase_team(registry.remove_team("harbor"))
         assert {payload["owner"] for payload in qdrant.payloads()} == {owners[1].id}
         assert len(qdrant.payloads()) == 3
         assert not registry.owner_folder(ann.id).exists()

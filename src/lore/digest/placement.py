@@ -24,7 +24,7 @@ because the cosines of the shipped encoder are lower by that much.
 SURPRISE, MIN_KNOWN = 0.2, 40
 """What resembles nothing among at least so many neighbours is more important by the first: the
 prediction error. In a young memory everything is new, and a larger factor lifts what is off the
-topic above what is graded high (ADR 88).
+topic above what is graded high (ADR 87).
 """
 
 MAX_IMPORTANCE = 0.95

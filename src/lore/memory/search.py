@@ -185,8 +185,7 @@ class Search(MemoryPart):
             under=under,
             now=now or self._database.now(),
         )
-        reading = self._context.read_caught_up()
-        with reading, telemetry.span("recall", _RETRIEVAL) as span:
+        with telemetry.span("recall", _RETRIEVAL) as span, self._context.read_caught_up():
             answer = answering.recall(self._sources, request)
             if task_type:
                 answer = self._put_task_hits_first(answer, request, task_type)

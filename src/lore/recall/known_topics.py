@@ -37,9 +37,6 @@ _FRESH_DAYS = 14
 _LEAST_RECENCY = 0.25
 """What is left of a statement however old it is: an old decision may be the one that holds."""
 
-_SURPRISE = 0.5
-"""The factor by which storing raised the importance of what resembled nothing before."""
-
 _FEWEST_WORDS, _MOST_CHARS = 5, 240
 
 _WEIGHTS: dict[FragmentKind, float] = {"bug_fix": 0.7, "fact": 0.8, "insight": 0.8}
@@ -49,8 +46,8 @@ SYMPTOM = 0.35
 """The factor for what was wrong when it was said: mostly it was mended within the session."""
 
 _UNSETTLED = compile_lazy(
-    r"(?i)^(?:it |this |that )?(?:seems?|looks? like|maybe|perhaps|i think|i guess|i did some"
-    r"|if i|the (?:problem|issue|error) is|(?:problem|issue|issues found|error|symptom)s?:)\b"
+    r"(?i)^(?:it |this |that )?(?:seems?|looks? like|maybe|perhaps|i think|i guess"
+    r"|the (?:problem|issue|error) is)\b|^(?:problem|issue|issues found|error|symptom)s?:"
 )
 """How a sentence begins that says how something looks, or what is wrong."""
 
@@ -172,7 +169,7 @@ def _scores(stated: Sequence[Fragment], cosines: NDArray[np.float32]) -> list[fl
         is_outdated = any(sessions[other] != sessions[place] for other in np.flatnonzero(later))
         recency = 0.5 ** ((latest - float(days[place])) / _FRESH_DAYS)
         scores.append(
-            _plain_importance(one, cosines[place], days < days[place])
+            one.importance
             * (SYMPTOM if is_symptom(one) else _WEIGHTS.get(one.kind, 1.0))
             * (_BY_HAND if one.session_id is None and one.origin == "user" else 1.0)
             * (_LEAST_RECENCY + (1 - _LEAST_RECENCY) * recency)
@@ -181,14 +178,3 @@ def _scores(stated: Sequence[Fragment], cosines: NDArray[np.float32]) -> list[fl
             * (_OUTDATED if is_outdated else 1.0)
         )
     return scores
-
-
-def _plain_importance(
-    fragment: Fragment, cosines: NDArray[np.float32], earlier: NDArray[np.bool_]
-) -> float:
-    """Return the importance without the raise for what resembled nothing stored before it.
-
-    The first statements of a memory, and torn ones, resemble nothing.
-    """
-    nearest = float(cosines[earlier].max()) if earlier.any() else 0.0
-    return fragment.importance / (1 + _SURPRISE * (1 - min(1.0, max(0.0, nearest))))

@@ -226,7 +226,7 @@ class Front:
                 await app(scope, receive, send_and_note)
             finally:
                 ending.discard(stream)
-                if not ending:
+                if not ending and self._streams.get(owner) is ending:
                     self._streams.pop(owner, None)
         if is_open:
             await send({"type": "http.response.body", "body": b"", "more_body": False})

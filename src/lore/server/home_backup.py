@@ -156,9 +156,7 @@ def restore(source: Path, target: Path, settings: Settings) -> HomeBackup:
     next attempt first deletes what had been loaded.
     """
     _check_backup(source, settings)
-    if target.exists() and any(target.iterdir()):
-        msg = f"{target} is not empty."
-        raise InvalidInput(msg, hint="Name a folder that does not exist yet.")
+    _require_free(target)
     part = target.with_name(f"{target.name}.restoring")
     _delete_part(part, settings)
     try:

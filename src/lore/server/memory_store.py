@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lore.errors import InvalidInput, NotFound, StoreDamaged
+from lore.memory.vector_server import erase_vectors
 from lore.records.server_records import Owner, Team
 from lore.server.registry import OWNERS_FOLDER, TEAMS_FOLDER, MemoryKind, Registry
 from lore.settings import Settings
@@ -113,12 +114,17 @@ class MemoryStore:
         return MemoryPlace(folder, rows)
 
     def erase_owner(self, owner: Owner) -> None:
-        """Delete the memory of a removed owner, which nobody has open."""
+        """Delete the memory of a removed owner, which nobody has open.
+
+        Vectors in another database go first: if that is away, it raises, and all is repeated.
+        """
+        erase_vectors(self.settings, owner.id)
         self._erase_rows("owner", owner.id)
         self._registry.erase_removed(owner)
 
     def erase_team(self, team: Team) -> None:
         """Delete the memory of a removed team, which nobody has open."""
+        erase_vectors(self.settings, team.id)
         self._erase_rows("team", team.id)
         self._registry.erase_team(team)
 

@@ -16,7 +16,6 @@ from lore import clock, config_files, settings
 from lore.errors import InvalidInput, NotFound, StoreDamaged, StoreError
 from lore.memory import access
 from lore.memory.access import KEY_MARK
-from lore.memory.vector_server import erase_vectors
 from lore.records import ACCESS_SCOPES, AccessScope
 from lore.records.server_records import Owner, ServerKey, Team
 from lore.server.key_vault import KeyVault
@@ -152,11 +151,7 @@ class Registry:
             return registry_rows.list_owners(db, removed=True)
 
     def erase_removed(self, owner: Owner) -> None:
-        """Delete the folder of a removed owner, which nobody has open, and the owner's row.
-
-        Raise if a vector database is away that may have vectors of the owner: then it is repeated.
-        """
-        erase_vectors(settings.load(home=self.home).settings, owner.id)
+        """Delete the folder of a removed owner, which nobody has open, and the owner's row."""
         _delete_folder(self.owner_folder(owner.id))
         self.database.write(partial(registry_rows.erase_owner, id_=owner.id))
 
@@ -249,7 +244,6 @@ class Registry:
 
     def erase_team(self, team: Team) -> None:
         """Delete the folder of a removed team, which nobody has open, and its row."""
-        erase_vectors(settings.load(home=self.home).settings, team.id)
         _delete_folder(self.team_folder(team.id))
         self.database.write(partial(registry_rows.erase_team, id_=team.id))
 

@@ -87,11 +87,6 @@ class QdrantIndex:
             return f"{self._error}. The vectors in the database are searched instead."
 
     @property
-    def hint(self) -> str:
-        """Return what to do about the notice."""
-        return self._error.hint if self._error is not None else ""
-
-    @property
     def last_seq(self) -> int:
         """The change number up to which Qdrant has all vectors; the newest while it is away."""
         with self._lock, self._database.read() as db:
@@ -155,6 +150,7 @@ class QdrantIndex:
         deleted before that; the snapshot that the vectors were read from does not.
         """
         with closing(self._database.connect()) as db:
+            db.begin_snapshot()  # as a reader: it waits for no writer
             there = vectors.existing_changes(db, self._embedder_n(db), ns)
         deleted = [seq for seq in ns if seq not in there]
         if deleted:

@@ -273,13 +273,16 @@ _SEQUENCES = f"""
 CREATE OR REPLACE FUNCTION skip_used_numbers() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
 DECLARE
-    name text; of_table text; highest bigint;
+    name text; of_table text; highest bigint; next bigint;
 BEGIN
     FOREACH of_table IN ARRAY ARRAY['changes', 'vectors'] LOOP
         name := pg_get_serial_sequence(of_table, 'seq');
-        EXECUTE format('SELECT greatest((SELECT max(seq) FROM %I WHERE owner = current_owner()),'
-            ' (SELECT last_value FROM %s))', of_table, name) INTO highest;
-        PERFORM setval(name, highest);
+        EXECUTE format('SELECT max(seq) FROM %I WHERE owner = current_owner()', of_table)
+            INTO highest;
+        next := nextval(name);  -- others count on meanwhile: never back
+        IF highest > next THEN
+            PERFORM setval(name, highest);
+        END IF;
     END LOOP;
 END $$;
 """
@@ -303,13 +306,11 @@ GRANT EXECUTE ON FUNCTION match_words TO {APPLICATION_ROLE};
 
 
 def is_current(raw: psycopg.Connection[Any]) -> bool:
-    """Return whether the schema is that of this Lore, by a connection of any role."""
+    """Return whether the schema serves this Lore, by a connection of any role."""
     try:
-        applied, revision = _state(raw)
+        return _is_usable(raw, migrations.MIGRATIONS)
     except psycopg.Error as error:
         raise translate_error(error) from error
-    known = {step.__name__ for step in migrations.MIGRATIONS}
-    return revision == program.REVISION and applied == known
 
 
 def prepare(
