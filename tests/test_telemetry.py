@@ -224,7 +224,7 @@ def test_providers_learn_nothing_of_the_trace_but_what_the_client_sent(
 
 
 def test_a_line_of_the_log_has_the_id_of_its_trace(traced: tuple[Collector, Upstream, str]) -> None:
-    traces = {span.trace for span in traced[0].spans if span.name == "recall"}
+    traces = {span.trace for span in traced[0].spans if span.name == "last"}
     (inside,) = [line for line in traced[2].splitlines() if "a line of a trace" in line]
     (outside,) = [line for line in traced[2].splitlines() if "a line of none" in line]
     assert inside.rpartition("trace_id=")[2] in traces
