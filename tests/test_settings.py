@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lore.cli.terminal import wants_colour
 from lore.errors import InvalidInput, NotFound
 from lore.settings import (
     Settings,
     load,
     resting_threads,
     runs_by_uv,
-    wants_colour,
     write_user_setting,
 )
 

@@ -657,48 +657,9 @@ def _described(name: str, spec: Field[Any], value: Value, source: str) -> Settin
     )
 
 
-def wants_colour(environ: Mapping[str, str] | None = None) -> bool:
-    """Return whether a terminal may get color."""
-    environ = os.environ if environ is None else environ
-    return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
-
-
-_LINKING_PROGRAMS = frozenset({
-    "iTerm.app",
-    "WezTerm",
-    "vscode",
-    "ghostty",
-    "Hyper",
-    "Tabby",
-    "rio",
-})
-"""Values of TERM_PROGRAM of terminals that show links."""
-
-_LINKING_TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "contour")
-_LINKING_SIGNS = ("WT_SESSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "DOMTERM", "WEZTERM_PANE")
-_VTE_LINKS = 5_000
-"""GNOME Terminal and others show links from this version of their library on."""
-
-
-def shows_links(environ: Mapping[str, str] | None = None) -> bool:
-    """Return whether a terminal with this environment shows links; FORCE_HYPERLINK decides first.
-
-    Terminal multiplexers hide what they run in, and older ones print links as text.
-    """
-    environ = os.environ if environ is None else environ
-    forced = environ.get("FORCE_HYPERLINK", "")
-    if forced:
-        return forced != "0"
-    term = environ.get("TERM", "")
-    if term == "dumb" or environ.get("TMUX") or environ.get("STY") or environ.get("CI"):
-        return False
-    vte = environ.get("VTE_VERSION", "")
-    return (
-        environ.get("TERM_PROGRAM", "") in _LINKING_PROGRAMS
-        or term.startswith(_LINKING_TERMS)
-        or any(environ.get(name) for name in _LINKING_SIGNS)
-        or (vte.isdecimal() and int(vte) >= _VTE_LINKS)
-    )
+def environment(environ: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """Return the variables of this process, unless others are given."""
+    return os.environ if environ is None else environ
 
 
 def runs_by_uv(environ: Mapping[str, str] | None = None) -> bool:
@@ -791,7 +752,8 @@ def _pick(name: str, sources: tuple[Mapping[str, Any], ...]) -> tuple[Value, str
 
 def _convert(name: str, raw: object, where: str) -> Value:
     kind = _kinds()[name]
-    shown = "the given value" if name.endswith(("api_key", "store_url")) else f"'{str(raw)[:60]}'"
+    may_be_secret = name.endswith(("api_key", "_url", "endpoint", "target"))
+    shown = "the given value" if may_be_secret else f"'{str(raw)[:60]}'"
     try:
         value = parse_value(kind, raw)
     except (TypeError, ValueError) as error:

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.cli.links import link, width
+from lore.cli.terminal import shows_links
 from lore.daemon import daemon_lock
 from lore.proxy.address import find_address
-from lore.settings import shows_links
 from tests.cli.conftest import run_process
 
 LINK = re.compile(r"\x1b\]8;;(http://[^\x1b]+)\x1b\\([^\x1b]+)\x1b\]8;;\x1b\\")

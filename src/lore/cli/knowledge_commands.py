@@ -75,13 +75,13 @@ def remember(
     text: Text,
     summary: Summary = "",
     kind: Annotated[
-        str,
+        str | None,
         Option(
             help="fact, decision, preference, pattern, … (default: preference for a lasting rule,"
             " else fact).",
             autocompletion=names_of("FRAGMENT_KINDS"),
         ),
-    ] = "",
+    ] = None,
     parent: Annotated[str, Option(help="Id of the fragment it belongs under.")] = "",
     importance: Annotated[float, Option(help="How much it matters, 0 to 1.")] = 0.5,
     origin: Annotated[
@@ -114,7 +114,7 @@ def remember(
         result = memory.remember(
             content,
             summary=summary,
-            kind=cast("FragmentKind", kind or _kind_of(content)),
+            kind=cast("FragmentKind", _kind_of(content) if kind is None else kind),
             parent_id=parent,
             importance=importance,
             origin=cast("Origin", origin),

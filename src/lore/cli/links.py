@@ -24,9 +24,10 @@ _PAGES = {"fragment": "fragments", "message": "messages", "session": "sessions"}
 
 def find_explorer(memory: Memory) -> str:
     """Return the address of the explorer if ids are to link to it, or an empty text."""
-    from lore.settings import shows_links
+    from lore.cli.terminal import shows_links
+    from lore.settings import environment
 
-    if not sys.stdout.isatty() or not shows_links(invocation.environ()):
+    if not sys.stdout.isatty() or not shows_links(environment(invocation.environ())):
         return ""
     from lore.proxy.address import find_address
 

@@ -184,9 +184,10 @@ def diff_line(line: str) -> str:
 
 
 def _styled(text: str, **style: Any) -> str:
-    from lore.settings import wants_colour
+    from lore.cli.terminal import wants_colour
+    from lore.settings import environment
 
-    has_colour = sys.stdout.isatty() and wants_colour(invocation.environ())
+    has_colour = sys.stdout.isatty() and wants_colour(environment(invocation.environ()))
     return typer.style(text, **style) if has_colour else text
 
 

@@ -486,9 +486,9 @@ def cut_lines(text: str, most_lines: int | None, question: str) -> str:
     from lore.text import words
 
     asked = {words.stem(word) for word in words.split(question) if word not in words.STOP_WORDS}
-    said = [asked & {words.stem(word) for word in words.split(line)} for line in lines]
+    common = [asked & {words.stem(word) for word in words.split(line)} for line in lines]
     spans = [_span_from(start, rows, most_lines) for start in range(len(lines))]
-    start, end = max(spans, key=lambda span: (len(set().union(*said[slice(*span)])), -span[0]))
+    start, end = max(spans, key=lambda span: (len(set().union(*common[slice(*span)])), -span[0]))
     shown = "\n".join(lines[start:end])
     cut = shown[: most_lines * _LINE_CHARS].rstrip()
     ends_early = end < len(lines) or len(cut) < len(shown)

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import orjson
+
 from lore.lazy_dataclass import dataclass
 from lore.records import ITEM_TYPES, ItemType, NameMatches, Origin, Part, TaskRecordCount
 from lore.store import (
@@ -534,8 +536,30 @@ def _rows_with_text(
     return [
         dict(zip(key, place, strict=True))
         for text, *place in rows
-        if needle in normalize_text(text)
+        if needle in normalize_text(text) or needle in normalize_text(_decode(text))
     ]
+
+
+def _decode(text: str) -> str:
+    """Return the texts in a JSON text, in which quotes and line ends are escaped."""
+    if text[:1] not in ("{", "["):
+        return ""
+    try:
+        return "\n".join(_texts_in(orjson.loads(text)))
+    except ValueError:
+        return ""
+
+
+def _texts_in(tree: object) -> Iterator[str]:
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield from _texts_in(key)
+            yield from _texts_in(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _texts_in(value)
 
 
 def _key_condition(key: Sequence[str]) -> str:

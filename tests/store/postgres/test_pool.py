@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lore.errors import StoreBusy, StoreUnreachable
-from lore.store.postgres.owner_connection import Pool
+from lore.errors import InvalidInput, StoreBusy, StoreUnreachable
+from lore.store.postgres.owner_connection import Pool, connect
 from lore.store.postgres.server_database import PostgresDatabase
 from tests import engines
 from tests.store.samples import add_fragment
@@ -74,3 +74,10 @@ def test_a_write_within_a_read_finds_a_connection_when_readers_have_all_others(
             assert db.value("SELECT count(*) FROM fragments") == 1
     finally:
         pool.most = former
+
+
+@pytest.mark.parametrize("password", ["hunter%2", "hunter 2", "hunter@2"])
+def test_an_address_that_cannot_be_read_is_refused_without_its_password(password: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        connect(f"postgresql://lore:{password}@db.example/memories")
+    assert "hunter" not in f"{refused.value} {refused.value.hint}"

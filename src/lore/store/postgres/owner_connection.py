@@ -23,6 +23,7 @@ import psycopg
 from psycopg import errors, postgres
 from psycopg.abc import DumperKey
 from psycopg.adapt import Buffer, Dumper, Loader, PyFormat
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Format, TransactionStatus
 from psycopg.types.numeric import Int8BinaryDumper
 
@@ -211,8 +212,21 @@ def _register(raw: psycopg.Connection[Any]) -> None:
     raw.adapters.register_loader("numeric", _NumberLoader)
 
 
+def _check_address(url: str) -> None:
+    """Refuse an address whose password would be read as something else, without showing it."""
+    try:
+        hosts = str(conninfo_to_dict(url).get("host", ""))
+    except psycopg.ProgrammingError:
+        hosts = "@"
+    if "@" in hosts:
+        msg = "'store.url' cannot be read."
+        hint = "Write @, %, / and spaces in its password as %40, %25, %2F and %20."
+        raise InvalidInput(msg, hint=hint)
+
+
 def connect(url: str) -> psycopg.Connection[Any]:
     """Open a connection that commits each statement, with the role of the URL."""
+    _check_address(url)
     try:
         raw = psycopg.connect(
             url,
@@ -556,7 +570,7 @@ class PostgresConnection(Connection):
     def _translated(self, error: Exception) -> LoreError:
         if isinstance(error, psycopg.DataError) and error.sqlstate is None:
             return InvalidInput(f"A value cannot be stored: {error}")
-        if isinstance(error, errors.NumericValueOutOfRange):
+        if isinstance(error, errors.NumericValueOutOfRange | errors.ProgramLimitExceeded):
             return InvalidInput(f"A value cannot be stored: {error.diag.message_primary}")
         if isinstance(error, psycopg.Error):
             is_too_old = error.sqlstate == program.TOO_OLD

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _FORMAT = 1
 """The form of the lines: a head, each table with its rows after it, and the number of all rows."""
 
-_ROWS_AT_ONCE = 500
+_ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 8_000_000
+"""Rows that one statement inserts; an array of JSON has at most 256 MB."""
 
 _NUMBERS = "used_numbers"
 """Deleting rows of other tables writes here."""
@@ -115,7 +116,8 @@ class _Loader:
         self._db = db
         self._tables = {table.name: table for table in _tables(db)}
         self._table: _Table | None = None
-        self._batch: list[dict[str, Any]] = []
+        self._batch: list[bytes] = []
+        self._bytes = 0
         self.count = 0
         self.announced = -1
 
@@ -130,9 +132,11 @@ class _Loader:
         elif self._table is None:
             raise _damaged(reason="It has rows of no table that is known.")
         else:
-            self._batch.append(line)
+            self._batch.append(orjson.dumps(line))
+            self._bytes += len(self._batch[-1])
             # Rows that refer to each other are inserted at once.
-            if len(self._batch) >= _ROWS_AT_ONCE and not self._table.is_tree:
+            is_full = len(self._batch) >= _ROWS_AT_ONCE or self._bytes >= _BYTES_AT_ONCE
+            if is_full and not self._table.is_tree:
                 self._insert()
 
     def _insert(self) -> None:
@@ -146,10 +150,10 @@ class _Loader:
         self._db.rows(
             f"INSERT INTO {self._table.name} ({columns}) SELECT {values}"
             f" FROM jsonb_populate_recordset(NULL::{self._table.name}, CAST(:rows AS jsonb))",
-            rows=orjson.dumps(self._batch).decode(),
+            rows=f"[{b','.join(self._batch).decode()}]",
         )
         self.count += len(self._batch)
-        self._batch = []
+        self._batch, self._bytes = [], 0
 
 
 def _check_head(db: PostgresConnection, head: dict[str, Any]) -> None:
