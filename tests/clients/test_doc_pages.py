@@ -104,6 +104,7 @@ def test_there_is_a_page_for_every_agent():
         "other-memories",
         "same-mistake",
         "sync",
+        "qdrant",
         "team-server",
         "tray",
         "uninstall",
