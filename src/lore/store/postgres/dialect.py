@@ -80,7 +80,7 @@ def translate_query(sql: str, nulls: frozenset[str]) -> str:
 
 @lru_cache(maxsize=4_096)
 def is_query(sql: str) -> bool:
-    """Return whether a statement only reads."""
+    """Return whether a statement is a query, which is worth preparing."""
     return sql.lstrip()[:7].upper() in {"SELECT ", "SELECT\n", "WITH RE"}
 
 
