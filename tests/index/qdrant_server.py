@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pytest
 from pydantic import TypeAdapter
 from qdrant_client import QdrantClient, models
 
@@ -161,3 +162,21 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[QdrantServer]:
+    """A server for the tests of a module."""
+    server = QdrantServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def qdrant(running: QdrantServer) -> Iterator[QdrantServer]:
+    """The running server, empty; no request to it failed."""
+    running.stop()
+    running.lose_all()
+    running.start()
+    yield running
+    assert running.failures == []

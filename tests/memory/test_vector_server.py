@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,22 +21,8 @@ from lore.settings import Settings
 from tests import engines
 from tests.fakes import FakeEmbedder
 from tests.index.qdrant_server import QdrantServer
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[QdrantServer]:
-    server = QdrantServer()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def qdrant(running: QdrantServer) -> Iterator[QdrantServer]:
-    running.stop()
-    running.lose_all()
-    running.start()
-    yield running
-    assert running.failures == []
+from tests.index.qdrant_server import qdrant as qdrant
+from tests.index.qdrant_server import running as running
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,8 @@ from lore.store import vectors
 from lore.store.database import Database
 from lore.store.qdrant_index import RETRY_AFTER_S, VERIFY_AFTER_S, QdrantIndex
 from tests.index.qdrant_server import QdrantServer
+from tests.index.qdrant_server import qdrant as qdrant
+from tests.index.qdrant_server import running as running
 from tests.store.samples import minutes
 from tests.store.test_nearest_items import DIMENSION, ITEMS, Vectors, add_items, feed, put
 
@@ -29,22 +31,6 @@ class Seconds:
 
     def __call__(self) -> float:
         return self.now
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[QdrantServer]:
-    server = QdrantServer()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def qdrant(running: QdrantServer) -> Iterator[QdrantServer]:
-    running.stop()
-    running.lose_all()
-    running.start()
-    yield running
-    assert running.failures == []
 
 
 @pytest.fixture
