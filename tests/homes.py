@@ -22,6 +22,18 @@ def copy_home(source: Path, target: Path) -> Path:
     return target
 
 
+def keep_handshake(home: Path) -> None:
+    """Keep the MCP handshake in a home, as after a first start of its daemon.
+
+    A daemon that has to make it loads the MCP SDK for that: half a second of the processor.
+    """
+    from lore.mcp.handshake_builder import ensure_saved
+    from lore.settings import load
+
+    home.mkdir(mode=0o700, exist_ok=True)
+    ensure_saved(load({}, home=home).settings)
+
+
 def shared_folder(factory: pytest.TempPathFactory) -> Path:
     """Return a folder of all processes of this test run."""
     own = factory.getbasetemp()

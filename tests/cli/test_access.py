@@ -17,6 +17,7 @@ from lore.errors import DaemonError, InvalidInput, NotFound
 from lore.http import explorer_build
 from lore.proxy.address import SERVER_FILE, find_address
 from tests.cli.conftest import Lore, run_process
+from tests.homes import keep_handshake
 
 
 @pytest.fixture
@@ -29,6 +30,7 @@ def up(tmp_path: Path) -> Iterator[Path]:
     """A home whose daemon runs."""
     home = tmp_path / "home"
     env = {"HOME": str(tmp_path), "LORE_SERVER_PORT": "0"}
+    keep_handshake(home)
     run_process("up", "--detach", home=home, env=env).works()
     yield home
     holder = daemon_lock.find_holder(home)

@@ -23,6 +23,7 @@ from lore.proxy.daemon_client import DaemonCall
 from lore.settings import load
 from tests.cli.conftest import Outcome, Seeded, run_process
 from tests.cli.test_start import loaded_by, on_terminal
+from tests.homes import keep_handshake
 from tests.waiting import eventually
 
 SETTINGS = {"LORE_SERVER_PORT": "0", "LORE_EMBED_PROVIDER": "none"}
@@ -76,6 +77,7 @@ def run(home: Path, *arguments: str, stdin: bytes = b"", **env: str) -> Outcome:
 
 
 def start(home: Path) -> None:
+    keep_handshake(home)
     run(home, "up", "--detach").works()
     eventually(lambda: find_address(str(home)))
 

@@ -22,6 +22,7 @@ from lore.memory import Memory
 from lore.store import jobs
 from lore.store.database import Connection
 from tests.cli.conftest import PROGRAM, Outcome, environment, run_process
+from tests.homes import keep_handshake
 from tests.waiting import PATIENCE_S, eventually
 
 SAID = "the heron nests at the northern quay"
@@ -42,6 +43,8 @@ class Running:
         return {"HOME": str(self.person), "LORE_CAPTURE_POLL_INTERVAL_S": "1"}
 
     def __call__(self, *arguments: str) -> Outcome:
+        if arguments[0] == "up":
+            keep_handshake(self.home)
         return run_process(*arguments, home=self.home, env=self.env)
 
     def status(self) -> dict[str, Any]:

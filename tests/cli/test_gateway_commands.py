@@ -22,6 +22,7 @@ from lore.proxy.address import Address, find_address
 from tests.cli.conftest import PROGRAM, Lore, environment, run_process
 from tests.gateway.faulty_upstream import HEAD, LAST, Peer, chunk, faulty
 from tests.gateway.gateway_server import HELLO
+from tests.homes import keep_handshake
 from tests.upstream import Upstream, running_upstream
 from tests.waiting import PATIENCE_S, eventually
 
@@ -69,6 +70,7 @@ class running:  # noqa: N801 - reads as what it is: a block in which a daemon ru
             f'[gateway]\nanthropic_url = "{url}"\nopenai_url = "{url}"\nrecall = "off"\n'
             "[server]\nport = 0\n"
         )
+        keep_handshake(home)
         self.process = subprocess.Popen([*PROGRAM, "up"], env=environment(home))
         eventually(lambda: find_address(str(home)))
 

@@ -21,6 +21,7 @@ from lore.cli.terminal import shows_links
 from lore.daemon import daemon_lock
 from lore.proxy.address import find_address
 from tests.cli.conftest import run_process
+from tests.homes import keep_handshake
 
 LINK = re.compile(r"\x1b\]8;;(http://[^\x1b]+)\x1b\\([^\x1b]+)\x1b\]8;;\x1b\\")
 
@@ -71,6 +72,7 @@ def up(tmp_path: Path) -> Iterator[Path]:
     """A home whose daemon runs."""
     home = tmp_path / "home"
     env = {"HOME": str(tmp_path), "LORE_SERVER_PORT": "0"}
+    keep_handshake(home)
     run_process("up", "--detach", home=home, env=env).works()
     yield home
     holder = daemon_lock.find_holder(home)

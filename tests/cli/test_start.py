@@ -10,8 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.main import get_command_from_info
 
 from lore import __version__
+from tests.call_count import count_calls
 from tests.cli.conftest import PROGRAM, Lore, Seeded, environment, run_process
 from tests.waiting import eventually
 
@@ -72,6 +74,13 @@ def test_the_version_is_shown():
 def test_a_command_is_found_by_its_name_not_its_function(name: str):
     told = run_process("--home", "/code/none", name, "--help").works()
     assert told.out.startswith(f"Usage: lore {name} ")
+
+
+@pytest.mark.parametrize("words", [("stats",), ("owner", "list"), ("task", "list"), ("key",)])
+def test_a_command_is_created_without_the_others(lore: Lore, words: tuple[str, ...]):
+    with count_calls(get_command_from_info) as created:
+        lore(*words)
+    assert 0 < len(created) < 20
 
 
 def test_the_shell_completes_commands_and_values():
@@ -147,6 +156,15 @@ def on_terminal(home: Path, *arguments: str, **env: str) -> str:
         process.wait(20)
     os.close(leader)
     return written.decode()
+
+
+def test_a_person_is_told_of_a_new_memory_once(tmp_path: Path):
+    home = tmp_path / "moved"
+    text = "The gate opens at six."
+    first = on_terminal(home, "remember", text)
+    assert f"A new memory was created in {home}." in "".join(first.splitlines())
+    assert "new memory" not in on_terminal(home, "remember", "The gate closes at ten.")
+    assert "new memory" not in run_process("remember", text, home=tmp_path / "piped").works().err
 
 
 def test_colour_is_for_terminals_only_and_can_be_disabled(seeded: Seeded):

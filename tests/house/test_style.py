@@ -156,7 +156,11 @@ def patches(tree: ast.AST) -> list[str]:
 def test_tests_patch_nothing():
     patched = []
     for path in (ROOT / "tests").rglob("*.py"):
-        tree = ast.parse(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        # each patch has one of these words, and most files have neither: parsing takes seconds
+        if not re.search("patch|mock", text):
+            continue
+        tree = ast.parse(text)
         patched += [f"{path.relative_to(ROOT)}:{place}" for place in patches(tree)]
     assert not patched
 

@@ -18,7 +18,7 @@ import typer
 import typer.core
 from typer import Context, Option
 from typer.main import get_command_name
-from typer.models import CommandInfo
+from typer.models import CommandInfo, TyperInfo
 
 from lore.cli import access_commands as access
 from lore.cli import agent_commands as agent
@@ -222,21 +222,26 @@ class _Pages(io.StringIO):
 
 
 def _trim_commands(arguments: list[str]) -> typer.Typer:
-    """Return the app with only the requested command, or with all commands if there is none.
+    """Return the app with only the requested command or group, or with all if there is none.
 
     Creating all of them takes as long as importing typer.
     """
     _, rest = home_of(arguments)
-    matching = [info for info in app.registered_commands if rest[:1] == [_name(info)]]
-    if not matching:
+    commands = [info for info in app.registered_commands if rest[:1] == [_name(info)]]
+    groups = [info for info in app.registered_groups if rest[:1] == [_group_name(info)]]
+    if not commands and not groups:
         return app
     lean = copy.copy(app)
-    lean.registered_commands, lean.registered_groups = matching, []
+    lean.registered_commands, lean.registered_groups = commands, groups
     return lean
 
 
 def _name(info: CommandInfo) -> str | None:
     return info.name or (info.callback and get_command_name(info.callback.__name__))
+
+
+def _group_name(info: TyperInfo) -> str | None:
+    return info.typer_instance.info.name if info.typer_instance else None
 
 
 def _print_error(error: LoreError) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,7 @@ def talks(draw: st.DrawFn, *, thinking: bool = True) -> Talk:
 forms = st.builds(Form, st.booleans(), st.booleans(), st.booleans(), st.booleans())
 
 
+@cache
 def real_talks() -> list[Talk]:
     """Read the real sessions that lie beside the project, or skip the test."""
     if not BENCH.exists():
