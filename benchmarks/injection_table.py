@@ -5,8 +5,11 @@
 Fills a memory with each project's sessions and their digest, and small memories with one session or
 a few turns of it, through the product's own capture. Each is asked its questions (right: what shows
 their evidence), and questions that it cannot answer and prompts of other projects (nothing is
-right). Real prompts of the sessions are asked before their session is captured; whether what memory
-had then helps is for a reader to say (`data/injection-labels.jsonl.gz`).
+right). Then it is given pieces of work: such as need the evidence of a question, and near ones that
+do not (`data/injection-tasks.jsonl.gz`). Real prompts of the sessions are asked before their
+session is captured; whether what memory had then helps is for a reader to say
+(`data/injection-labels.jsonl.gz`). Small memories of stored statements are asked and given work too
+(`data/injection-facts.jsonl.gz`); those of one author count as a project.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,7 @@ from lore.memory import Memory
 from lore.recall import presentation
 from lore.recall.hit_selection import Limits
 from lore.recall.prompt_hits import MOST_PROMPT_HITS, describe_hits, rank_prompt
+from lore.records import NewMessage, Part
 from lore.text import goals
 
 PROJECTS = (
@@ -64,6 +68,12 @@ WINDOWS = (2, 5, 12, 30)
 TASK, TASKS, LONGEST_PROMPT = "task", 60, 2_000
 """The kind of a real prompt, how many are asked in a project, and the characters of the longest."""
 
+NEEDS, NEAR = "needs", "near"
+"""The kinds of pieces of work that need what a memory knows, and of near ones that do not."""
+
+ALONE = 4
+"""Statements of each small memory that are also asked for in a memory of their own."""
+
 ANY_TIME = datetime(2026, 6, 1, tzinfo=UTC)
 
 
@@ -87,6 +97,7 @@ def main() -> None:
     """Collect the rows of all projects and write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--also", type=Path, help="folder with more questions over the projects")
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True, help="folder of the tables")
     parser.add_argument("--projects", nargs="*", default=PROJECTS)
@@ -99,6 +110,9 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     foreign = _foreign_prompts(options.data, options.corpus)
+    with open_cached_embedder(options.cache) as (embedder, _):
+        for author, of_facts in _rows_of_facts(options.data, embedder).items():
+            (options.out / f"{author}.pickle").write_bytes(pickle.dumps(of_facts))
     with open_cached_embedder(options.cache) as (embedder, _):
         for project in options.projects:
             rows: list[Row] = []
@@ -173,14 +187,18 @@ def _memories(
     sessions = _sessions(options, project)
     by_sid = {s["sid"]: s for s in sessions}
     questions = list(read_rows(options.data / f"coding-qa{_suffix(project)}.jsonl.gz"))
+    work = _pieces_of_work(options.data, questions)
     none = [q for q in questions if q["kind"] == UNANSWERABLE]
     some = [q for q in questions if q["kind"] != UNANSWERABLE]
     some = [q for q in some if q.get("session", "") in by_sid or q.get("evidence_all")]
-    asked = chance.sample(some, min(len(some), ASKED)) + none[:60]
+    asked = chance.sample(some, min(len(some), ASKED)) + none[:60] + work
+    other = options.also and options.also / f"coding-qa{_suffix(project)}.jsonl.gz"
+    asked += read_rows(other) if other and other.exists() else ()
     yield "full", coding_task(project, sessions, asked), [s["sid"] for s in sessions]
     single = [q for q in some if q.get("session") in by_sid]
     for number, sid in enumerate(chance.sample(sorted({q["session"] for q in single}), SMALL)):
         own = [q for q in single if q["session"] == sid][:14]
+        own += [q for q in work if q.get("session") == sid]
         apart = [q for q in single if not _is_in(q, {sid})]
         task = coding_task(project, [by_sid[sid]], own + _as_none(chance.sample(apart, 10)))
         yield f"small {number}", task, [sid]
@@ -197,7 +215,7 @@ def _memories(
             question,
             *(
                 q
-                for q in single
+                for q in [*single, *work]
                 if q["session"] == sid
                 and q is not question
                 and abs(q["evidence"][0] - place) <= size
@@ -210,6 +228,18 @@ def _memories(
         )
 
 
+def _pieces_of_work(data: Path, questions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return pieces of work in the form of questions: such as need an evidence, and near ones."""
+    by_id = {question["id"]: question for question in questions}
+    work = [row for row in read_rows(data / "injection-tasks.jsonl.gz") if row["id"] in by_id]
+    return [
+        {**by_id[row["id"]], "question": row[name], "kind": kind}
+        for row in work
+        for name, kind in (("task", NEEDS), ("near", NEAR))
+        if row[name]
+    ]
+
+
 def _is_in(question: dict[str, Any], sids: set[str]) -> bool:
     places = [[question.get("session"), 0], *(question.get("also") or [])]
     return any(sid in sids for sid, _ in places)
@@ -217,6 +247,51 @@ def _is_in(question: dict[str, Any], sids: set[str]) -> bool:
 
 def _as_none(questions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**q, "kind": UNANSWERABLE} for q in questions]
+
+
+def _rows_of_facts(data: Path, embedder: Embedder) -> dict[str, list[Row]]:
+    """Return prompts to small memories, by author: stored, said in a session, and one alone."""
+    by_author: dict[str, list[Row]] = {}
+    memories = list(read_rows(data / "injection-facts.jsonl.gz"))
+    for number, raw in enumerate(memories):
+        chance = random.Random(raw["memory"])
+        author, facts = f"facts-{raw['author']}", raw["facts"]
+        rows = by_author.setdefault(author, [])
+        others = [
+            Query(fact["asks"][0], "foreign", frozenset())
+            for fact in chance.choice(memories)["facts"]
+            if not any(fact["text"] == own["text"] for own in facts)
+        ]
+        chosen = [[one] for one in chance.sample(facts, ALONE)]
+        for stored in (facts, *chosen):
+            near = [Query(text, NEAR, frozenset()) for text in raw["near"]]
+            prompts = [*_fact_prompts(stored), *chance.sample(near, min(8, 2 * len(stored)))]
+            name = "tiny" if len(stored) == 1 else "small"
+            with open_scratch_memory(embedder) as memory:
+                units = _keep_facts(memory, stored, said=number % 2 == 1)
+                rows += _ask(memory, units, author, name, [*prompts, *others[: len(stored)]])
+    return by_author
+
+
+def _fact_prompts(facts: Sequence[dict[str, Any]]) -> Iterator[Query]:
+    for fact in facts:
+        gold = frozenset({fact["text"]})
+        yield from (Query(text, "value", gold) for text in fact["asks"])
+        yield Query(fact["needs"], NEEDS, gold)
+
+
+def _keep_facts(memory: Memory, facts: Sequence[dict[str, Any]], *, said: bool) -> dict[str, str]:
+    """Keep statements as knowledge, or as messages of a session; return them by the item's id."""
+    if said:
+        new = [
+            NewMessage("user", (Part("text", one["text"]),), ANY_TIME - timedelta(minutes=place))
+            for place, one in enumerate(reversed(facts))
+        ]
+        ids = memory.capture("said", list(reversed(new)), project="/code/small")
+    else:
+        ids = [memory.store(one["text"], kind=one["kind"], project="/code/small") for one in facts]
+    memory.maintenance.embed_waiting()
+    return {id_: one["text"] for id_, one in zip(ids, facts, strict=True)}
 
 
 def _ask(

@@ -21,10 +21,11 @@ from lore.digest.pair_judge import (
 )
 from lore.digest.replacement import ReplacementFinder
 from lore.embed.pair_model import PairModel
-from lore.errors import EmbedderError
+from lore.errors import EmbedderError, NotFound
 from lore.memory import Memory
 from lore.recall import session_start
 from lore.records import (
+    Decision,
     Hit,
     NewMessage,
     Origin,
@@ -83,9 +84,10 @@ class ScriptedJudge:
 class Shop:
     """A memory whose pairs a script judges."""
 
-    def __init__(self, memory: Memory, judge: ScriptedJudge) -> None:
+    def __init__(self, memory: Memory, judge: ScriptedJudge, clock: FixedClock) -> None:
         self.memory = memory
         self.judge = judge
+        self.clock = clock
         self._count = 0
         sources = memory.sources
         memory.context.finder = ReplacementFinder(
@@ -131,7 +133,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     clock = FixedClock(NOON + timedelta(days=100))
     embedder = FakeEmbedder(dimension=256)
     with Memory.open(home=tmp_path / "home", embedder=embedder, now=clock) as memory:
-        yield Shop(memory, ScriptedJudge())
+        yield Shop(memory, ScriptedJudge(), clock)
 
 
 def test_a_report_of_progress_is_not_marked_as_replaced(shop: Shop) -> None:
@@ -300,6 +302,24 @@ def test_a_decision_settles_a_doubtful_pair_that_is_a_conflict_too(shop: Shop) -
     assert shop.memory.knowledge.conflicts() == []
 
 
+@pytest.mark.parametrize("decision", ["both", "dismiss"])
+def test_a_person_may_settle_what_was_replaced_for_certain(shop: Shop, decision: Decision) -> None:
+    (older,) = shop.say(OLD, day=1)
+    (newer,) = shop.say(NEW, day=30)
+    assert shop.outdated()
+    shop.memory.knowledge.resolve(newer, older, decision)
+    assert not shop.outdated()
+    with pytest.raises(NotFound):
+        shop.memory.knowledge.resolve(newer, older, decision)
+
+
+def test_to_keep_the_older_statement_ends_a_replacement(shop: Shop) -> None:
+    (older,) = shop.say(OLD, day=1)
+    (newer,) = shop.say(NEW, day=30)
+    shop.memory.knowledge.resolve(older, newer, "keep")
+    assert not shop.outdated()
+
+
 def test_an_answer_that_repeats_a_replaced_statement_is_outdated_too(shop: Shop) -> None:
     turns: list[tuple[Role, str]] = [("user", OLD), ("assistant", "Noted: Postgres 14.")]
     new = [
@@ -311,6 +331,13 @@ def test_an_answer_that_repeats_a_replaced_statement_is_outdated_too(shop: Shop)
     assert set(shop.outdated()) == {OLD, "Noted: Postgres 14."}
 
 
+def test_the_mark_of_a_message_names_the_sentence_that_was_replaced(shop: Shop) -> None:
+    shop.say(f"{OLD}\n{OTHER}", day=1)
+    shop.say(NEW, day=30)
+    (note,) = shop.outdated().values()
+    assert note == f'replaced on 2026-06-12 ("{OLD}") by: {NEW}'
+
+
 def test_a_message_of_which_one_sentence_is_replaced_is_given_with_a_mark(shop: Shop) -> None:
     shop.say(f"{OLD}\n{OTHER}", day=1)
     shop.say(NEW, day=30)
@@ -318,7 +345,7 @@ def test_a_message_of_which_one_sentence_is_replaced_is_given_with_a_mark(shop: 
     hits = [one.hit for one in shop.memory.prompts.find_candidates(prompt, project=SHOP)]
     (hit,) = (one for one in hits if OTHER in one.text)
     worded = prompt_text.format_hits([hit], {hit.id: "1234abcd"}, budget_tokens=500)
-    assert f"replaced on 2026-06-12 by > {NEW}" in worded.text
+    assert f"replaced on 2026-06-12 > {OLD} | by > {NEW}" in worded.text
 
 
 def test_a_replaced_message_is_not_given_to_a_prompt(shop: Shop) -> None:
@@ -607,6 +634,16 @@ def test_a_less_trusted_or_uncertain_claim_is_doubtful_and_an_untrusted_one_noth
     assert relate(1, 0.95) is None
 
 
+@pytest.mark.parametrize(("hours", "relation"), [(1, None), (48, "may_replace")])
+def test_what_is_stored_within_a_day_is_not_put_in_doubt(hours: int, relation: str | None) -> None:
+    older = claim(OLD)._replace(is_kept=True)
+    newer = claim(NEW, at=NOON + timedelta(hours=hours))._replace(is_kept=True)
+    judgement = Judgement("replaces", 0.3)
+    assert replacement.relation_of(Pair(older, newer, 0.5), judgement) == relation
+    sure = replacement.relation_of(Pair(older, newer, 0.5), Judgement("replaces", 0.95))
+    assert sure == "replaces"
+
+
 def test_words_that_make_a_rule_are_no_common_subject() -> None:
     older, newer = "From now on we always use UTC", "From now on we print with ops/press.sh"
     pair = Pair(claim(older), claim(newer), 0.29)
@@ -787,6 +824,7 @@ def test_a_topic_that_may_be_replaced_begins_with_the_newer_text_and_has_both_da
     shop.judge.certainty = 0.3
     older = shop.memory.store(OLD, project=SHOP)
     shop.memory.maintenance.embed_waiting()
+    shop.clock.advance(days=2)
     newer = shop.memory.store(NEW, project=SHOP)
     shop.memory.maintenance.embed_waiting()
     text = shop.memory.prompts.begin_session("new", project=SHOP).text

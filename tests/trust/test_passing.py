@@ -21,6 +21,7 @@ from lore.daemon import daemon_lock
 from lore.proxy.address import KEY_FILE
 from tests.cli.conftest import Outcome, environment, run_process
 from tests.gateway.gateway_server import HELLO
+from tests.homes import keep_handshake
 from tests.http_api.live_server import Reply
 from tests.upstream import Upstream, running_upstream
 from tests.waiting import PATIENCE_S, eventually
@@ -92,6 +93,7 @@ def free_port() -> int:
 def make_place(home: Path, up: Upstream, **changes: str) -> Place:
     place = Place(home, free_port(), up, changes)
     place.lore("remember", FACT, "--everywhere").works()
+    keep_handshake(home)
     return place
 
 

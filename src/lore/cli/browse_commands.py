@@ -81,6 +81,9 @@ def _print_reading(memory: Memory, reading: Reading) -> None:
         print(f"session       {reading.session.id}  {title}")
     if place := _note_place(reading.fragment):
         print(f"noted         {place}")
+    if reading.replaced and reading.replaced.by_id:
+        one, other = memory.search.short_ids([reading.id, reading.replaced.by_id]).values()
+        print(f"both hold?    lore conflicts {one} {other} --both")
     _print_around(memory, reading)
 
 

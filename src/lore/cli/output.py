@@ -69,8 +69,11 @@ def open_memory(
             with Memory.open(config=nowhere) as memory:
                 yield memory
         return
+    is_new = create and not config.store_url and _is_yet_to_come(config)
     with Memory.open(config=config, create=create, short_lived=asks_once) as memory:
         yield memory
+    if is_new and sys.stderr.isatty():  # a person may have moved or renamed the former one
+        notice(f"A new memory was created in {config.home}.")
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from lore.records import (
     PastSession,
     PromptCandidate,
     Remedy,
+    Replaced,
     SessionBriefing,
     StandingInstruction,
 )
@@ -262,8 +263,7 @@ def _add_section(
 def _format_instruction(hit: Hit | StandingInstruction, short: Mapping[str, str]) -> str:
     """Format an instruction with its date: of two on one matter, the newer one applies."""
     text = one_line(hit.text, _STANDING_TOKENS)
-    newer = hit.replaced
-    note = f" | {newer.label} by > {one_line(newer.by, _GOAL_TOKENS)}" if newer else ""
+    note = f" | {_format_replaced(hit.replaced)}" if hit.replaced else ""
     return f"[{short[hit.id]}] {hit.created_at:%Y-%m-%d} > {text}{note}"
 
 
@@ -308,6 +308,11 @@ def _format_heading(hit: Hit, short: Mapping[str, str]) -> str:
     place = one_line(hit.title if hit.type != "fragment" else hit.breadcrumb, _TITLE_TOKENS)
     where = f", in > {place}" if place else ""
     who = "the person" if hit.origin == "user" else "the assistant"
-    newer = hit.replaced
-    note = f", {newer.label} by > {one_line(newer.by, _GOAL_TOKENS)}" if newer else ""
+    note = f", {_format_replaced(hit.replaced)}" if hit.replaced else ""
     return f"[{short[hit.id]}] {hit.created_at:%Y-%m-%d}, {who}{where}{note}"
+
+
+def _format_replaced(newer: Replaced) -> str:
+    """Format what replaced an item; if the item says more, also which sentence was replaced."""
+    what = f" > {one_line(newer.what, _GOAL_TOKENS)} |" if newer.what else ""
+    return f"{newer.label}{what} by > {one_line(newer.by, _GOAL_TOKENS)}"

@@ -89,6 +89,10 @@ SURE_CORRECTION = 0.97
 and seldom take back one a few minutes later. (All of these are chosen on `stale.jsonl` and
 `stale-open.jsonl`.)"""
 
+TOGETHER_US = 86_400_000_000
+"""Knowledge that is stored within a day of other knowledge mostly adds to it: only what would be
+certain puts that in doubt."""
+
 MOST_DOUBTFUL = 200
 _SEVERAL = 100
 """Statements of an episode: it is never replaced as a whole."""
@@ -322,7 +326,7 @@ def doubtful_pairs(db: Connection, *, project_n: int | None) -> list[DoubtfulPai
 
 
 def settle_pair(db: Connection, one: str, other: str, decision: Decision) -> bool:
-    """Settle a doubtful pair as a person decides; return whether there is such a pair.
+    """Settle a linked pair as a person decides; return whether there is such a pair.
 
     To keep the newer statement means that it replaces the older; all else dismisses the pair. What
     repeats the older statement is settled with it: answers, fragments and episodes.
@@ -333,11 +337,11 @@ def settle_pair(db: Connection, one: str, other: str, decision: Decision) -> boo
 
 
 def _settle_all(db: Connection, older_n: int, newer_n: int, relation: Relation) -> bool:
-    """Settle the doubtful links of a pair, and those derived from the same statement."""
+    """Settle the links of a pair, and those derived from the same statement."""
     together = {older_n}.union(
         *(
             group
-            for group in _derived_items(db, replacements.doubtful_links_to(db, newer_n))
+            for group in _derived_items(db, replacements.links_to(db, newer_n))
             if older_n in group
         )
     )
@@ -425,6 +429,8 @@ def _is_certain(pair: Pair, judgement: Judgement) -> bool:
 def _is_doubtful(pair: Pair, judgement: Judgement) -> bool:
     if _is_one_session(pair):
         return False
+    if _is_stored_together(pair):
+        return judgement.verdict in CHANGES and certainty_of(pair, judgement) >= CERTAIN
     least = DOUBTFUL if _shared_words(pair) else WORDLESS
     if judgement.verdict in CHANGES and certainty_of(pair, judgement) >= least:
         return _is_readable(pair) or pair.cosine >= ALIKE
@@ -437,6 +443,11 @@ def _is_doubtful(pair: Pair, judgement: Judgement) -> bool:
     is_alike = pair.cosine >= (ALIKE if is_rule(pair.older.text) else NEARLY_SAME)
     is_other = is_alike and entities.sets_conflict(older, newer)
     return reverses(pair) or (is_other and not is_same)
+
+
+def _is_stored_together(pair: Pair) -> bool:
+    are_kept = pair.older.is_kept and pair.newer.is_kept
+    return are_kept and pair.newer.at - pair.older.at < TOGETHER_US
 
 
 def _is_of_people(pair: Pair) -> bool:

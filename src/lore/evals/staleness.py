@@ -6,7 +6,8 @@ their own dates, and digested as the daemon does it. Then the memory is read thr
 current if an entry matches it, is not marked as replaced (in full, in part or perhaps), does not
 match `new` as well (a text that reports the change), is no question, and no entry that matches
 `new` and is not marked stands before it in the same channel. A statement counts as hidden if the
-memory, asked for it in its own words, does not return it without a mark.
+memory, asked for it in its own words, does not return it, or marks it; a mark that names another
+sentence of the same message leaves it valid.
 """
 
 from __future__ import annotations
@@ -348,8 +349,16 @@ def _state(
     hits = [
         hit
         for hit in (*answer.hits, *answer.standing)
-        if valid.search(f"{hit.question} {hit.text}") and not hit.is_outdated
+        if valid.search(f"{hit.question} {hit.text}")
     ]
+    hits = [hit for hit in hits if not hit.is_outdated or _marks_other(hit, valid)]
     if not hits:
         return "hidden"
-    return "doubted" if hits[0].replaced else "shown"
+    doubted = hits[0].replaced is not None and not _marks_other(hits[0], valid)
+    return "doubted" if doubted else "shown"
+
+
+def _marks_other(hit: Hit, valid: re.Pattern[str]) -> bool:
+    """Return whether the mark of a hit names a sentence that is not the one looked for."""
+    what = hit.replaced.what if hit.replaced else ""
+    return bool(what) and not valid.search(what)

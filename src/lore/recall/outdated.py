@@ -62,6 +62,7 @@ def find_successors(db: Connection, ns: Sequence[int]) -> dict[int, Replaced]:
             ids.get(one.n, ""),
             sentences.one_line(one.text, _SHOWN_CHARS),
             clock.from_us(one.at),
+            sentences.one_line(one.older_text, _SHOWN_CHARS),
         )
         for n, one in successors.items()
     }

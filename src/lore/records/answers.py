@@ -29,13 +29,15 @@ class Signal:
 class Replaced:
     """What replaced a text: all of it, some of its cases (`partly`), or perhaps (`may_replace`).
 
-    `by` is the newer sentence, `by_id` its item, `at` when it was said.
+    `by` is the newer sentence, `by_id` its item, `at` when it was said. `what` is the sentence that
+    it replaced, if the text says more than that; the rest holds.
     """
 
     how: str
     by_id: str
     by: str
     at: datetime
+    what: str = ""
 
     @property
     def label(self) -> str:
@@ -45,7 +47,8 @@ class Replaced:
     @property
     def note(self) -> str:
         """Return the mark that a reader is shown."""
-        return f"{self.label} by: {self.by}"
+        what = f' ("{self.what}")' if self.what else ""
+        return f"{self.label}{what} by: {self.by}"
 
 
 _REPLACED_HOW = {

@@ -54,6 +54,7 @@ class Successor(NamedTuple):
     """What holds in place of an item: the newest sentence, its item and its time.
 
     `is_whole` is False if the item says something else that still holds, or holds in other cases.
+    `older_text` is the sentence of the item that was replaced, if the item says more than that.
     """
 
     n: int
@@ -61,6 +62,7 @@ class Successor(NamedTuple):
     at: int
     relation: Relation
     is_whole: bool
+    older_text: str
 
 
 def queue(db: Connection, ns: Iterable[int]) -> None:
@@ -196,18 +198,18 @@ def doubtful_links(db: Connection, *, project_n: int | None, limit: int) -> list
     return [Replacement._make(row) for row in rows]
 
 
-def doubtful_links_to(db: Connection, newer_n: int) -> list[Replacement]:
-    """Return the links of what an item may replace."""
-    sql = f"SELECT {_COLUMNS} {_LIVE} AND r.relation = 'may_replace' AND r.newer_n = :newer_n"
+def links_to(db: Connection, newer_n: int) -> list[Replacement]:
+    """Return the links of what an item replaces, or may replace."""
+    sql = f"SELECT {_COLUMNS} {_LIVE} AND r.newer_n = :newer_n"
     return [Replacement._make(row) for row in db.rows(sql, newer_n=newer_n)]
 
 
 def settle(db: Connection, older_n: int, newer_n: int, relation: Relation) -> bool:
-    """Set the relation of a doubtful pair by a person's decision; return whether there is one."""
+    """Set the relation of a linked pair by a person's decision; return whether there is one."""
     is_there = bool(
         db.run(
             "UPDATE replacements SET relation = :relation, certainty = 1 WHERE older_n = :older_n"
-            " AND newer_n = :newer_n AND relation = 'may_replace'",
+            " AND newer_n = :newer_n AND relation <> 'dismissed'",
             older_n=older_n,
             newer_n=newer_n,
             relation=relation,
@@ -258,7 +260,10 @@ def successors(db: Connection, ns: Sequence[int]) -> dict[int, Successor]:
     by_n = {}
     for n, links in links_of(db, ns).items():
         last = follow(db, links[0])
-        by_n[n] = Successor(last.newer_n, last.newer_text, last.at, *_extent(links))
+        extent = _extent(links)
+        says_more = links[0].statements > 1 and not extent.is_whole
+        older_text = links[0].older_text if says_more else ""
+        by_n[n] = Successor(last.newer_n, last.newer_text, last.at, *extent, older_text)
     return by_n
 
 
