@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,11 @@ import pytest
 from lore.daemon.periodic_tasks import periodic_tasks
 from lore.errors import InvalidInput, PeerUnreachable, SyncError
 from lore.memory import Memory
+from lore.records import NewMessage, Part
 from lore.settings import Settings
+from lore.store import sync_rows
+from lore.store.sync_rows import PeerRow
+from tests.fakes import NOON
 from tests.store.samples import open_memory
 
 Pair = tuple[Memory, Memory]
@@ -131,6 +135,29 @@ def test_the_state_shows_why_each_target_failed(pair: Pair) -> None:
     assert {(peer.machine, peer.synced_at) for peer in shown.values()} == {("", None)}
 
 
+def test_a_problem_of_a_machine_that_has_answered_is_noted_under_it(
+    tmp_path: Path, pair: Pair
+) -> None:
+    one, other = pair
+    one.remember("Staging runs on port 6543.")
+    other.sync.describe()
+    known = PeerRow(other.sync.state().machine, "a former name")
+    one.database.write(lambda db: sync_rows.put_peer(db, known))
+    answers = (
+        {"lore_sync": 1},
+        {"result": asdict(other.sync.describe())},
+        {"error": "cannot do that"},
+    )
+    script = tmp_path / "answers"
+    script.write_text("".join(json.dumps(one) + "\n" for one in answers))
+    one.context.settings = replace(one.settings, sync_ssh=f"sh -c 'cat {script}; cat >&2'")
+    with pytest.raises(SyncError, match="cannot do that"):
+        one.sync("laptop:")
+    [peer] = one.sync.state().peers
+    assert (peer.machine, peer.name) == (known.machine, "laptop:")
+    assert "cannot do that" in peer.problem
+
+
 @pytest.mark.only_sqlite("bytes in the files of a home")
 def test_a_forgotten_fragment_leaves_no_bytes_on_the_other_machine(
     pair: Pair, tmp_path: Path
@@ -146,6 +173,19 @@ def test_a_forgotten_fragment_leaves_no_bytes_on_the_other_machine(
     assert other.sync.read_bundle(tmp_path / "before", trust=True).changed == 0
     files = [file for file in (tmp_path / "other").rglob("*") if file.is_file()]
     assert [file.name for file in files if b"zebrafish" in file.read_bytes()] == []
+
+
+def test_a_forget_that_both_machines_know_is_received_again(pair: Pair, tmp_path: Path) -> None:
+    one, other = pair
+    stored = one.remember("The plan is zebrafish.")
+    one.forget(id=stored.id)
+    one.sync.write_bundle(tmp_path / "forgotten")
+    other.sync.read_bundle(tmp_path / "forgotten", trust=True)
+    other.remember("The staging host is stage.shop.example.")
+    other.sync.write_bundle(tmp_path / "back")
+    assert one.sync.read_bundle(tmp_path / "back", trust=True).changed == 1
+    other.sync.read_bundle(tmp_path / "forgotten", trust=True)
+    assert other.sync.state_hash() == one.sync.state_hash()
 
 
 DIES_AFTER_THE_COMMIT = """
@@ -166,26 +206,35 @@ def test_a_kill_after_a_forget_is_applied_leaves_the_text_in_no_file(
     one, other = pair
     code = tmp_path / "code"
     (code / ".git").mkdir(parents=True)
-    stored = one.remember("Plan the harbor with zebrafish.", project=str(code), kind="decision")
+    one.remember("Plan the harbor with zebrafish.", project=str(code), kind="decision")
+    one.remember("Never dredge where zebrafish are.", project=str(code), kind="anti_pattern")
     one.sync.describe()
     other.sync.receive(one.sync.changes().records, machine="aa")
-    page = code / ".lore.md"
-    other.knowledge.share(other.knowledge.plan_share(str(code), page), page)
-    assert b"zebrafish" in page.read_bytes()
-    other.maintenance.backup()
-    one.forget(id=stored.id)
+    one.forget(match="zebrafish")
     one.sync.describe()
     forgets = json.dumps([one for one in one.sync.changes().records if one["kind"] == "forget"])
+    page = code / ".lore.md"  # of the other machine: both have this folder here
+    other.knowledge.share(other.knowledge.plan_share(str(code), page), page)
+    said = NewMessage("user", (Part("text", "Plan the harbor."),), NOON, key="said")
+    other.capture("talk", [said], agent="codex", project=str(code))
+    other.handoffs.catch_up(project=str(code))
+    continuity = other.continuity.write(str(code), force=True)
+    assert continuity is not None
+    for file in (page, continuity):
+        assert b"zebrafish" in file.read_bytes()
+    other.maintenance.backup()
     home = other.settings.home
     killed = subprocess.run(
         [sys.executable, "-c", DIES_AFTER_THE_COMMIT, str(home)],
         input=forgets, text=True, cwd=Path(__file__).parents[2], check=False,
     )  # fmt: skip
     assert killed.returncode == 9
+    assert b"zebrafish" in continuity.read_bytes()
     assert b"zebrafish" not in page.read_bytes()
     assert any(b"zebrafish" in file.read_bytes() for file in home.rglob("*") if file.is_file())
     (upkeep,) = (task for task in periodic_tasks(other.settings) if task.name == "upkeep")
     upkeep.run(other, lambda: False)
+    assert b"zebrafish" not in continuity.read_bytes()
     assert not any(b"zebrafish" in file.read_bytes() for file in home.rglob("*") if file.is_file())
 
 

@@ -10,6 +10,7 @@ import os
 import re
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
@@ -19,19 +20,24 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 from lore import clock
 from lore.capture.message_capture import Conversation, capture
 from lore.records import NewMessage, Part
+from lore.records.task_records import TaskRecord
 from lore.store import (
     consolidation,
     fragments,
     graph,
+    handoff_rows,
     hard_delete,
     maintenance,
     reversible_changes,
     standing_instructions,
+    task_rows,
 )
 from lore.store.consolidation import Judgement
 from lore.store.database import Connection
+from lore.store.handoff_rows import HandoffRow
 from lore.store.hard_delete import ForgetSelection
 from lore.store.project_rows import ProjectLocation, ensure_project_at
+from lore.store.task_rows import TaskPlace
 from lore.sync.replica import ChangePage
 from lore.text import entities
 from tests.sync.machines import Machine
@@ -62,7 +68,12 @@ def words_of(db: Connection, selection: ForgetSelection) -> set[str]:
     whole = hard_delete.with_derived(db, hard_delete.expand_selection(db, selection))
     texts = [
         *(text for n in whole.item_ns for sql in TEXTS_OF_ITEM for text in db.column(sql, n=n)),
-        *(text for n in whole.session_ns for text in db.column(TITLE, n=n)),
+        *(
+            text
+            for n in whole.session_ns
+            for sql in TEXTS_OF_SESSION
+            for text in db.column(sql, n=n)
+        ),
     ]
     return {word for text in texts for word in WORD.findall(text)}
 
@@ -73,7 +84,12 @@ TEXTS_OF_ITEM = (
     "SELECT content FROM fragment_versions WHERE fragment_n = :n",
     "SELECT parts FROM messages WHERE n = :n",
 )
-TITLE = "SELECT title FROM sessions WHERE n = :n"
+TEXTS_OF_SESSION = (
+    "SELECT title FROM sessions WHERE n = :n",
+    "SELECT goal FROM tasks WHERE session_n = :n",
+    "SELECT body FROM handoffs WHERE session_n = :n",
+    "SELECT body FROM working_states WHERE session_n = :n",
+)
 
 
 class Schedules(RuleBasedStateMachine):
@@ -226,6 +242,44 @@ class Schedules(RuleBasedStateMachine):
             rule_n = rules[place % len(rules)]
             state = ("rejected", "confirmed")[place % 2]
             machine.write(lambda db: standing_instructions.decide(db, rule_n, state))  # type: ignore[arg-type]
+
+    @rule(who=laptops, place=places, what=st.integers(0, 2), quotes=st.booleans())
+    def work(self, who: int, place: int, what: int, *, quotes: bool) -> None:
+        """Start a task, hand work over or note how far it is, in a session or outside."""
+        machine, now = self.machines[who], self.machines[who].now()
+        with machine.database.read() as db:
+            session_n = choose(db.column("SELECT n FROM sessions ORDER BY n"), place)
+            project_n = choose(db.column("SELECT n FROM projects ORDER BY n"), place)
+            n = choose(self.fragments_of(machine), place)
+            text = f"Build with {self.word()} next."
+            if quotes and n is not None:
+                text = f"See {fragments.get(db, n).id}: {fragments.get(db, n).content}"
+        if what == 0:
+            task = TaskRecord(clock.new_id(now), text, "", "", "implementation", "open", now)
+            add: partial[Any] = partial(
+                task_rows.add_task, task=task, place=TaskPlace(session_n, project_n)
+            )
+        elif what == 1 or session_n is None:
+            row = HandoffRow(
+                clock.new_id(now), session_n, project_n, "codex", "", {"note": text}, now, None
+            )
+            add = partial(handoff_rows.add_handoff, row=row)
+        else:
+            body = {"goal": text, "steps": ["build", text]}
+            add = partial(handoff_rows.put_working_state, session_n=session_n, body=body, now=now)
+        machine.write(add)
+
+    @rule(who=laptops, place=places)
+    def proceed(self, who: int, place: int) -> None:
+        """Finish a task, or read a handoff."""
+        machine, now = self.machines[who], self.machines[who].now()
+        table = ("tasks", "handoffs")[place % 2]
+        with machine.database.read() as db:
+            n = choose(db.column(f"SELECT n FROM {table} ORDER BY n"), place)
+        if n is not None and table == "tasks":
+            machine.write(lambda db: db.update("tasks", n, state="done", outcome="success"))
+        elif n is not None:
+            machine.write(lambda db: db.update("handoffs", n, read_at=clock.to_us(now)))
 
     @rule(who=anyone, place=places, what=st.integers(0, 5))
     def forget(self, who: int, place: int, what: int) -> None:

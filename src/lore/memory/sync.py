@@ -55,6 +55,7 @@ class Sync(MemoryPart):
             msg = "There is nothing to sync with: no target is given, and none is set."
             raise InvalidInput(msg, hint="'lore config sync.target URL' sets one.")
         name, replica = peers.peer_name(target), self._replica
+        exchange: Exchange | None = None
         try:
             with telemetry.span("sync") as span, peers.open_peer(name, self._options) as peer:
                 exchange = Exchange(self._database, replica, peer, self._receive, progress)
@@ -69,7 +70,8 @@ class Sync(MemoryPart):
                 span.set("lore.received", exchange.applied.received)
         except SyncError as error:
             if not dry_run and not self._database.read_only:
-                note_problem(self._database, name, str(error))
+                machine = exchange.machine if exchange is not None else ""
+                note_problem(self._database, name, str(error), machine=machine)
             raise
         self.finish_forgets()
         return self._result(peer.name, exchange.sent, exchange.applied, exchange.peer_hash)
@@ -202,9 +204,15 @@ class Sync(MemoryPart):
         from lore.digest import native_share, project_page
         from lore.memory.continuity import Continuity
 
-        apply = self._replica.prepare_apply(page.records, via=via, finish=finish)
-        tombstones = _tombstones(page.records)
         selected, folders = ForgetSelection(), list[str]()
+
+        def note_and_finish(db: Connection) -> None:
+            if folders:  # once this is written, nothing says any more which folders these were
+                sync_rows.set_stale_pages(db, folders)
+            finish(db)
+
+        apply = self._replica.prepare_apply(page.records, via=via, finish=note_and_finish)
+        tombstones = _tombstones(page.records)
         if tombstones:
             with self._database.read() as db:
                 known = history.find_tombstones(db, list(tombstones))
@@ -223,22 +231,25 @@ class Sync(MemoryPart):
             self._sources.drop_hidden()
         if selected.item_ns:
             self.finish_forgets()
-            Continuity(self._context).refresh(folders)
         return applied
 
     def finish_forgets(self) -> None:
         """Erase the bytes of what other machines forgot, also after a kill in between."""
+        from lore.memory.continuity import Continuity
+
         with self._database.read() as db:
-            deleted = sync_rows.get_deleted(db)
-        if not deleted:
-            return
-        maintenance.forget_everywhere(
-            self._database, ForgetSelection(), "", self._settings.backups,
-            key=home_key(self._settings, "backup"),
-        )  # fmt: skip
-        self._sources.forget_vectors(deleted)
-        self._sources.clear_caches()
-        self._database.write(sync_rows.clear_deleted)
+            deleted, folders = sync_rows.get_deleted(db), sync_rows.get_stale_pages(db)
+        if deleted:
+            maintenance.forget_everywhere(
+                self._database, ForgetSelection(), "", self._settings.backups,
+                key=home_key(self._settings, "backup"),
+            )  # fmt: skip
+            self._sources.forget_vectors(deleted)
+            self._sources.clear_caches()
+            self._database.write(sync_rows.clear_deleted)
+        if folders:
+            Continuity(self._context).refresh(folders)
+            self._database.write(sync_rows.clear_stale_pages)
 
 
 def _do_nothing(_db: Connection) -> None:

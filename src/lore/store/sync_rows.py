@@ -6,124 +6,39 @@ agent and the agent's own name for it. Each record carries what is needed to cre
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from lore import clock
-from lore.store import native_rows
+from lore.store import native_rows, sync_task_rows
 from lore.store.codec import pack_json, unpack_json, unpack_key, unpack_parts, unpack_role
 from lore.store.sql_connection import Connection, Row, among, id_text, int_array
-
-SyncKind = Literal[
-    "session", "message", "distillation", "fragment", "version", "parent", "edge", "instruction",
-    "judgement", "forget",
-]  # fmt: skip
-
-Values = dict[str, tuple[Any, int | None]]
-"""The values of a record's registers, each with the time of its change if that is stored."""
+from lore.store.sync_shapes import (
+    PROJECT_COLUMNS,
+    SESSION_COLUMNS,
+    SESSION_FROM,
+    KindReader,
+    StoredRecord,
+    SyncKind,
+    Values,
+    make_project,
+    make_references,
+    make_session,
+    message_identity,
+    project_key,
+    session_identity,
+    session_key,
+    text_digest,
+)
 
 _DAY_US = 86_400_000_000
 
 _PAGE = 500
 
 
-class StoredRecord(NamedTuple):
-    """A record as it is stored: its key, its number, its values, and what it refers to.
-
-    `identity` is the same on all machines; the key may not be, for what two of them captured.
-    """
-
-    kind: SyncKind
-    key: str
-    n: int | None
-    values: Values
-    references: Mapping[str, Any]
-    identity: str
-
-
-class SessionReference(NamedTuple):
-    """What finds or creates a session on another machine."""
-
-    id: str
-    agent: str
-    external_id: str
-    started_at: int
-    project: Mapping[str, str] | None
-
-
-def text_digest(content: str, summary: str) -> str:
-    """Return what names a wording of a fragment."""
-    return _digest("\0".join((content, summary)))
-
-
-def project_identity(remote: str, path: str) -> str:
-    """Return what names a project on every machine: its remote, or its path without one."""
-    return _digest(f"remote\0{remote}" if remote else f"path\0{path}")
-
-
-def session_identity(agent: str, external_id: str) -> str:
-    """Return what names a session on every machine."""
-    return _digest(f"session\0{agent}\0{external_id}")
-
-
-def message_identity(session: str | None, channel: int, key: str) -> str:
-    """Return what names a message on every machine that captured it."""
-    return _digest(f"{session}\0{channel}\0{key}")
-
-
-def _digest(text: str) -> str:
-    encoded = text.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(encoded, digest_size=12).hexdigest()
-
-
-_PROJECT = "p.path, p.remote, p.name"
-_SESSION = f"s.id, s.agent, s.external_id, s.started_at, {_PROJECT}"
-_SESSION_FROM = "LEFT JOIN projects p ON p.n = s.project_n"
-
-
-def _project(path: str | None, remote: str, name: str) -> dict[str, str] | None:
-    return None if path is None else {"path": path, "remote": remote, "name": name}
-
-
-def _project_key(project: Mapping[str, str] | None) -> str | None:
-    return None if project is None else project_identity(project["remote"], project["path"])
-
-
-def _session(row: Sequence[Any]) -> SessionReference | None:
-    if row[0] is None:
-        return None
-    return SessionReference(row[0], row[1], row[2], row[3], _project(*row[4:7]))
-
-
-def _session_key(session: SessionReference | None) -> str | None:
-    return None if session is None else session_identity(session.agent, session.external_id)
-
-
-def _references(**named: Any) -> dict[str, Any]:
-    return {
-        name: one._asdict() if isinstance(one, SessionReference) else one
-        for name, one in named.items()
-        if one is not None
-    }
-
-
-class _Kind(NamedTuple):
-    """How records of a kind are read: a statement up to its condition, and what follows that.
-
-    `make` turns a row into a record; of several rows with one key the first counts. `number` is the
-    column that `read_numbers` compares.
-    """
-
-    select: str
-    order: str
-    make: Callable[[Row], StoredRecord]
-    number: str
-
-
 def _read(
-    kind: _Kind, db: Connection, condition: str, params: Mapping[str, Any]
+    kind: KindReader, db: Connection, condition: str, params: Mapping[str, Any]
 ) -> Iterator[StoredRecord]:
     """Yield the records of a kind that meet an SQL condition with its parameters."""
     seen = set()
@@ -135,7 +50,7 @@ def _read(
 
 
 def _read_pages(
-    kind: _Kind, db: Connection, condition: str, params: Mapping[str, Any]
+    kind: KindReader, db: Connection, condition: str, params: Mapping[str, Any]
 ) -> Iterator[StoredRecord]:
     """Yield the records of a kind that has too many for one list."""
     sql = f"{kind.select} {condition} AND {kind.number} > :after {kind.order} LIMIT {_PAGE}"
@@ -146,40 +61,40 @@ def _read_pages(
 
 
 _SESSIONS = (
-    f"SELECT s.n, s.title, s.files, s.branch, s.last_message_at, {_SESSION},"
+    f"SELECT s.n, s.title, s.files, s.branch, s.last_message_at, {SESSION_COLUMNS},"
     " q.id, q.agent, q.external_id, q.started_at, NULL, '', ''"
-    f" FROM sessions s {_SESSION_FROM} LEFT JOIN sessions q ON q.n = s.parent_n WHERE"
+    f" FROM sessions s {SESSION_FROM} LEFT JOIN sessions q ON q.n = s.parent_n WHERE"
 )
 
 
 def _session_record(row: Row) -> StoredRecord:
     n, title, files, branch, last_at, *rest = row
-    own, parent = _session(rest[:7]), _session(rest[7:])
+    own, parent = make_session(rest[:7]), make_session(rest[7:])
     assert own is not None
     names = {"title": title, "files": files, "branch": branch}
-    place = {"project": _project_key(own.project), "parent": _session_key(parent)}
+    place = {"project": project_key(own.project), "parent": session_key(parent)}
     return StoredRecord(
         "session",
         own.id,
         n,
         {"names": (names, last_at), "place": (place, own.started_at)},
-        _references(session=own, parent=parent),
+        make_references(session=own, parent=parent),
         session_identity(own.agent, own.external_id),
     )
 
 
 _MESSAGES = (
     f"SELECT m.n, {id_text('i.id')}, m.ordinal, m.channel, m.key, m.role, m.speaker, m.parts,"
-    f" m.origin, m.model, m.usage, i.created_at, {_SESSION} FROM messages m"
-    f" JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.session_n {_SESSION_FROM} WHERE"
+    f" m.origin, m.model, m.usage, i.created_at, {SESSION_COLUMNS} FROM messages m"
+    f" JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.session_n {SESSION_FROM} WHERE"
 )
 
 
 def _message_record(row: Row) -> StoredRecord:
     n, id_, ordinal, channel, key, role, speaker, parts, origin, model, usage, at, *rest = row
-    session = _session(rest)
+    session = make_session(rest)
     value = {
-        "session": _session_key(session),
+        "session": session_key(session),
         "channel": channel,
         "key": unpack_key(key),
         "role": unpack_role(role),
@@ -191,7 +106,7 @@ def _message_record(row: Row) -> StoredRecord:
         "created_at": at,
     }
     identity = message_identity(value["session"], channel, value["key"])
-    references = _references(session=session) | {"ordinal": ordinal}
+    references = make_references(session=session) | {"ordinal": ordinal}
     return StoredRecord("message", id_, n, {"self": (value, at)}, references, identity)
 
 
@@ -203,16 +118,16 @@ def _part(part: Any) -> dict[str, Any]:
 
 _DISTILLATIONS = (
     f"SELECT d.n, {id_text('i.id')}, d.generation, d.text, d.from_message, d.to_message,"
-    f" d.source_tokens, d.sources, d.archived, i.created_at, {_SESSION} FROM distillations d"
-    f" JOIN items i ON i.n = d.n JOIN sessions s ON s.n = d.session_n {_SESSION_FROM} WHERE"
+    f" d.source_tokens, d.sources, d.archived, i.created_at, {SESSION_COLUMNS} FROM distillations d"
+    f" JOIN items i ON i.n = d.n JOIN sessions s ON s.n = d.session_n {SESSION_FROM} WHERE"
 )
 
 
 def _distillation_record(row: Row) -> StoredRecord:
     n, id_, generation, text, first, last, tokens, sources, archived, at, *rest = row
-    session = _session(rest)
+    session = make_session(rest)
     value = {
-        "session": _session_key(session),
+        "session": session_key(session),
         "generation": generation,
         "text": text,
         "from_message": first,
@@ -222,7 +137,7 @@ def _distillation_record(row: Row) -> StoredRecord:
         "created_at": at,
     }
     values: Values = {"self": (value, at), "archived": (bool(archived), at)}
-    return StoredRecord("distillation", id_, n, values, _references(session=session), id_)
+    return StoredRecord("distillation", id_, n, values, make_references(session=session), id_)
 
 
 _FRAGMENT_TEXT = ("content", "summary", "kind", "payload", "origin", "trust", "metadata")
@@ -245,9 +160,9 @@ _FRAGMENTS = (
     f"SELECT f.n, {id_text('i.id')}, i.created_at, f.last_accessed,"
     f" {', '.join(f'f.{name}' for name in _FRAGMENT_COLUMNS)},"
     " o.path, o.remote, o.name, s.id, s.agent, s.external_id, s.started_at,"
-    f" {_PROJECT} FROM fragments f JOIN items i ON i.n = f.n"
+    f" {PROJECT_COLUMNS} FROM fragments f JOIN items i ON i.n = f.n"
     " LEFT JOIN projects o ON o.n = i.project_n LEFT JOIN sessions s ON s.n = i.session_n"
-    f" {_SESSION_FROM} WHERE"
+    f" {SESSION_FROM} WHERE"
 )
 
 
@@ -259,7 +174,7 @@ def _fragment_record(row: Row) -> StoredRecord:
     # A note is in a file of one machine; elsewhere it is knowledge without a file.
     fields["metadata"] = native_rows.without_note(fields["metadata"])
     places = rest[len(_FRAGMENT_COLUMNS) :]
-    project, session = _project(*places[:3]), _session(places[3:])
+    project, session = make_project(*places[:3]), make_session(places[3:])
     at = {
         "text": fields["updated_at"],
         "evidence": fields["updated_at"],
@@ -271,10 +186,10 @@ def _fragment_record(row: Row) -> StoredRecord:
         for name, columns in FRAGMENT_REGISTERS.items()
     }
     values["self"] = ({"created_at": created_at}, created_at)
-    place = {"project": _project_key(project), "session": _session_key(session)}
+    place = {"project": project_key(project), "session": session_key(session)}
     values["place"] = (place, created_at)
     values["use"] = ((accessed or 0) // _DAY_US, accessed or created_at)
-    references = _references(project=project, session=session)
+    references = make_references(project=project, session=session)
     return StoredRecord("fragment", id_, n, values, references, id_)
 
 
@@ -384,28 +299,33 @@ def _tombstone_record(row: Row) -> StoredRecord:
     return _single("forget", id_, None, {"source": source}, at)
 
 
-_TOMBSTONES = _Kind(
+_TOMBSTONES = KindReader(
     "SELECT t.id, t.at, t.source FROM tombstones t WHERE", "ORDER BY t.seq", _tombstone_record, ""
 )
 
-_KINDS: Mapping[SyncKind, _Kind] = {
+_KINDS: Mapping[SyncKind, KindReader] = {
     "forget": _TOMBSTONES,
-    "session": _Kind(_SESSIONS, "ORDER BY s.n", _session_record, "s.n"),
-    "message": _Kind(_MESSAGES, "ORDER BY m.n", _message_record, "m.n"),
-    "distillation": _Kind(_DISTILLATIONS, "ORDER BY d.n", _distillation_record, "d.n"),
-    "fragment": _Kind(_FRAGMENTS, "ORDER BY f.n", _fragment_record, "f.n"),
-    "version": _Kind(
+    "session": KindReader(_SESSIONS, "ORDER BY s.n", _session_record, "s.n"),
+    "message": KindReader(_MESSAGES, "ORDER BY m.n", _message_record, "m.n"),
+    "distillation": KindReader(_DISTILLATIONS, "ORDER BY d.n", _distillation_record, "d.n"),
+    "fragment": KindReader(_FRAGMENTS, "ORDER BY f.n", _fragment_record, "f.n"),
+    "version": KindReader(
         _VERSIONS, "ORDER BY v.fragment_n, v.version", _version_record, "v.fragment_n"
     ),
-    "parent": _Kind(_PARENTS, "ORDER BY e.target_n, e.source_n", _parent_record, "e.target_n"),
-    "edge": _Kind(_EDGES, "ORDER BY e.source_n, e.target_n, e.kind", _edge_record, "e.source_n"),
-    "instruction": _Kind(
+    "parent": KindReader(_PARENTS, "ORDER BY e.target_n, e.source_n", _parent_record, "e.target_n"),
+    "edge": KindReader(
+        _EDGES, "ORDER BY e.source_n, e.target_n, e.kind", _edge_record, "e.source_n"
+    ),
+    "instruction": KindReader(
         _INSTRUCTIONS,
         f"ORDER BY s.item_n, s.digest, CASE s.state {_BY_STATE} END, s.n",
         _instruction_record,
         "s.item_n",
     ),
-    "judgement": _Kind(_JUDGEMENTS, "ORDER BY j.a_n, j.b_n, j.verb", _judgement_record, "j.a_n"),
+    **sync_task_rows.READERS,
+    "judgement": KindReader(
+        _JUDGEMENTS, "ORDER BY j.a_n, j.b_n, j.verb", _judgement_record, "j.a_n"
+    ),
 }
 
 KINDS: tuple[SyncKind, ...] = tuple(_KINDS)
@@ -673,6 +593,7 @@ def put_peer(db: Connection, peer: PeerRow) -> None:
 
 
 _MACHINE, _SCANNED, _DELETED, _SEQ = "machine", "sync_scanned", "sync_deleted", "sync_seq"
+_STALE_PAGES = "sync_stale_pages"
 
 
 def add_deleted(db: Connection, ns: Sequence[int], now: datetime) -> None:
@@ -686,6 +607,23 @@ def get_deleted(db: Connection) -> list[int]:
     """Return the items whose bytes are still to be erased from files."""
     packed = db.value("SELECT value FROM meta WHERE key = :key", key=_DELETED)
     return list(unpack_json(packed or "[]"))
+
+
+def set_stale_pages(db: Connection, folders: Sequence[str]) -> None:
+    """Note folders whose pages may still show what was forgotten."""
+    known = sorted({*get_stale_pages(db), *folders})
+    db.upsert("meta", ("key",), key=_STALE_PAGES, value=pack_json(known))
+
+
+def get_stale_pages(db: Connection) -> list[str]:
+    """Return the folders whose pages are to be written again."""
+    packed = db.value("SELECT value FROM meta WHERE key = :key", key=_STALE_PAGES)
+    return list(unpack_json(packed or "[]"))
+
+
+def clear_stale_pages(db: Connection) -> None:
+    """Note that all pages are written again."""
+    db.run("DELETE FROM meta WHERE key = :key", key=_STALE_PAGES)
 
 
 def clear_deleted(db: Connection) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from lore import clock
@@ -14,6 +15,7 @@ from lore.store import (
     consolidation,
     distillations,
     forgotten_names,
+    forgotten_texts,
     fragments,
     graph,
     hard_delete,
@@ -29,6 +31,8 @@ from lore.store import (
     sessions,
     standing_instructions,
     sync_rows,
+    sync_task_rows,
+    task_tables,
 )
 from lore.store.codec import pack_json, pack_key, pack_parts, pack_role, unpack_json, unpack_key
 from lore.store.consolidation import Judgement
@@ -37,7 +41,9 @@ from lore.store.hard_delete import ForgetSelection
 from lore.store.messages import PreparedMessage
 from lore.store.project_rows import ProjectLocation
 from lore.store.sql_connection import Connection, among, id_text, text_array
-from lore.store.sync_rows import FRAGMENT_REGISTERS, SyncKind, text_digest
+from lore.store.sync_rows import FRAGMENT_REGISTERS
+from lore.store.sync_shapes import SyncKind, text_digest
+from lore.store.sync_task_rows import TASK_KINDS, TaskKind
 from lore.text import entities, tokens
 
 _JOB_EPISODE = "episode"
@@ -192,7 +198,7 @@ def _write_message(db: Connection, new: Incoming, context: WriteContext) -> Writ
 def own_key(db: Connection, kind: SyncKind, new: Incoming) -> str:
     """Return the key that a record has here: both machines may have captured a message."""
     id_, slash, rest = new.key.partition("/")
-    if kind == "session":
+    if kind == "session" or (kind == "working_state" and "session" in new.references):
         return _own_session_id(db, new)
     if kind not in ("message", "instruction") or items.find_number(db, id_) is not None:
         return new.key
@@ -553,6 +559,68 @@ def _write_judgement(db: Connection, new: Incoming, _context: WriteContext) -> W
     return Written(a_n)
 
 
+def _write_task_record(
+    db: Connection, new: Incoming, context: WriteContext, *, kind: TaskKind
+) -> Written:
+    value = new.values["self"]
+    if value is None:
+        if new.n is not None:
+            sync_task_rows.remove_row(db, kind, new.n)
+        return Written(new.n)
+    row: dict[str, Any] = {name: value[name] for name in sync_task_rows.columns(kind)}
+    for reference in task_tables.TABLES[kind].references:
+        n = _task_reference(db, reference.column, new, context)
+        if isinstance(n, Written):
+            return n
+        row[reference.column] = n
+    texts = {
+        name: pack_json(row[name]) if name == "body" else row[name]
+        for name in task_tables.TABLES[kind].texts
+        if name != "id"
+    }
+    left, cut = task_tables.cut_row(
+        kind, {"id": new.key, **texts}, forgotten_texts.find(db, texts.values())
+    )
+    if left is None:
+        return _forget_task_record(db, new, context, kind=kind)
+    if cut:
+        row["body"] = unpack_json(left["body"])
+    return Written(sync_task_rows.put_row(db, kind, new.key, new.n, row))
+
+
+def _task_reference(
+    db: Connection, column: str, new: Incoming, context: WriteContext
+) -> int | Written | None:
+    """Return the number of what a record of task memory refers to, or why it is not written."""
+    value, references = new.values["self"], new.references
+    if column == "project_n":
+        return ensure_project(db, references.get("project"), context)
+    if column == "session_n":
+        session = references.get("session")
+        return None if session is None else ensure_session(db, session, context) or FORGOTTEN
+    episode = value["episode"]
+    if episode is None:
+        return None
+    if _is_forgotten(db, episode):
+        return FORGOTTEN
+    n = items.find_number(db, episode)
+    if n is None:
+        return Written(waits_for=episode)
+    return db.number("SELECT n FROM fragments WHERE n = :n", n=n)  # None: an item of another kind
+
+
+def _forget_task_record(
+    db: Connection, new: Incoming, context: WriteContext, *, kind: TaskKind
+) -> Written:
+    """Leave out a record with a text that was forgotten here: it goes on all machines."""
+    if new.n is not None:
+        sync_task_rows.remove_row(db, kind, new.n)
+    if kind == "working_state":  # its key is that of its session
+        return Written()  # the next scan finds it missing, and says so
+    history.add_tombstones(db, [new.key], context.now)
+    return FORGOTTEN
+
+
 _WRITERS: Mapping[SyncKind, Callable[[Connection, Incoming, WriteContext], Written]] = {
     "session": _write_session,
     "message": _write_message,
@@ -563,6 +631,7 @@ _WRITERS: Mapping[SyncKind, Callable[[Connection, Incoming, WriteContext], Writt
     "edge": _write_edge,
     "instruction": _write_instruction,
     "judgement": _write_judgement,
+    **{kind: partial(_write_task_record, kind=kind) for kind in TASK_KINDS},
 }
 
 
@@ -577,7 +646,11 @@ def write(db: Connection, kind: SyncKind, new: Incoming, context: WriteContext) 
 def find_row(db: Connection, kind: SyncKind, key: str) -> int | None:
     """Return the number of the row by which a record is read, or None."""
     owner = key.partition("/")[0]
-    return find_session(db, owner) if kind == "session" else items.find_number(db, owner)
+    if kind in ("session", "working_state"):
+        return find_session(db, owner)
+    if kind in ("task", "handoff"):
+        return sync_task_rows.find_row(db, kind, owner)
+    return items.find_number(db, owner)
 
 
 def mark_digested(db: Connection, session_ns: Sequence[int], *, now: datetime) -> None:
@@ -632,6 +705,8 @@ def add_source(db: Connection, id_: str, source: str) -> bool:
 
 def select_forgotten(db: Connection, tombstones: Mapping[str, str]) -> ForgetSelection:
     """Select what tombstones of another machine name, also under ids that it has only there."""
+    if not tombstones:
+        return ForgetSelection()
     aliases = db.column(
         f"SELECT session_n FROM aliases WHERE session_n IS NOT NULL AND {among('id', 'ids')}",
         ids=text_array(list(tombstones)),

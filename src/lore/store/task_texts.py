@@ -51,7 +51,7 @@ def cut_texts(stored: str, is_forgotten: IsForgotten) -> tuple[str | None, set[s
         left: Any = cutter.cut_file(stored)
     elif _is_bytes(value):
         left = _GONE if cutter.is_cut(value["data"], *_readings(value["data"])) else value
-    elif isinstance(value, dict) and "around" in value and "others" in value:
+    elif _is_frame(value):
         left = cutter.cut_frame(value)
     elif isinstance(value, dict) and set(value) == {"text"} and isinstance(value["text"], str):
         text = cutter.cut_file(value["text"])
@@ -130,6 +130,15 @@ class _Cutter:
 
 def _is_bytes(value: Any) -> bool:
     return isinstance(value, dict) and set(value) == {"data"} and isinstance(value["data"], str)
+
+
+def _is_frame(value: Any) -> bool:
+    """Return whether a value is a frame around records, whose other entries have places."""
+    if not isinstance(value, dict) or "around" not in value:
+        return False
+    others = value.get("others")
+    pairs = isinstance(others, list) and all(isinstance(one, list) for one in others)
+    return pairs and all(len(one) == 2 for one in value["others"])
 
 
 def _readings(data: str) -> Iterator[str]:

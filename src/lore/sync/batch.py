@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -10,13 +11,23 @@ import orjson
 
 from lore import clock
 from lore.capture.message_capture import prepare
+from lore.errors import (
+    LoreError,
+    StoreBusy,
+    StoreDamaged,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnreachable,
+)
 from lore.lazy_dataclass import dataclass
 from lore.records import NewMessage
 from lore.redaction.redactor import Redactor, redact_tree
 from lore.store import sync_rows, sync_writes
 from lore.store.database import Connection
 from lore.store.messages import PreparedMessage
-from lore.store.sync_rows import KnownRecord, StoredRecord, SyncKind
+from lore.store.sync_rows import KnownRecord
+from lore.store.sync_shapes import StoredRecord, SyncKind
+from lore.store.sync_task_rows import TASK_KINDS
 from lore.store.sync_writes import Incoming, WriteContext, Written
 from lore.sync import conflicts
 from lore.sync.registers import (
@@ -31,12 +42,18 @@ from lore.sync.registers import (
 )
 from lore.sync.wire_format import SyncRecord, pack_record, parse_record
 
+log = logging.getLogger("lore.sync")
+
+_OF_THE_PLACE = (StoreBusy, StoreDamaged, StoreFull, StoreReadOnly, StoreUnreachable)
+"""Errors that are none of the record: it is applied again with its page."""
+
 REMOVABLE: frozenset[SyncKind] = frozenset({
     "version",
     "parent",
     "edge",
     "judgement",
     "instruction",
+    *TASK_KINDS,
 })
 """Kinds whose records are removed without being forgotten."""
 
@@ -51,6 +68,7 @@ _TEXT_REGISTERS: Mapping[SyncKind, tuple[str, ...]] = {
     "version": ("self",),
     "edge": ("self",),
     "instruction": ("rule",),
+    **dict.fromkeys(TASK_KINDS, ("self",)),
 }
 """The registers that hold texts."""
 
@@ -237,7 +255,24 @@ class Batch:
         """Apply the records that waited for one that has just been written."""
         applied = Applied()
         for body in [one for id_ in sorted(ids) for one in sync_rows.pending_for(self._db, id_)]:
-            applied += self._apply_one(parse_record(orjson.loads(body)))
+            applied += self._apply_alone(orjson.loads(body))
+        return applied
+
+    def _apply_alone(self, waiting: Mapping[str, Any]) -> Applied:
+        """Apply a record that waited, or drop it: it must not fail the page that it waited for."""
+        db, touched = self._db, set(self._context.touched)
+        db.rows("SAVEPOINT waiting")
+        try:
+            applied = self._apply_one(parse_record(waiting))
+        except LoreError as error:
+            if isinstance(error, _OF_THE_PLACE) or not db.in_transaction:
+                raise
+            db.rows("ROLLBACK TO SAVEPOINT waiting")
+            self._context.touched = touched
+            sync_rows.remove_pending(db, waiting["kind"], waiting["key"])
+            log.warning("A record that waited for another one cannot be stored, and was dropped.")
+            applied = Applied()
+        db.rows("RELEASE SAVEPOINT waiting")
         return applied
 
     def _local_registers(

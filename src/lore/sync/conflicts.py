@@ -13,7 +13,7 @@ from lore.records import UNASKED_TRUST
 from lore.store import fragments, graph, history, items, sync_writes
 from lore.store.database import Connection
 from lore.store.fragments import NewFragment
-from lore.store.sync_rows import text_digest
+from lore.store.sync_shapes import text_digest
 from lore.sync.registers import LATEST_US, MOST_PAST, Register, is_concurrent, rank
 from lore.text import entities, words
 

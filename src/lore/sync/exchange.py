@@ -44,6 +44,8 @@ class Exchange:
     sent: int = 0
     applied: Applied = Applied()
     peer_hash: str = ""
+    machine: str = ""
+    """Who the peer is, once it has answered."""
 
     def run(self) -> None:
         """Exchange pages until neither side has anything new."""
@@ -53,6 +55,7 @@ class Exchange:
             if identity.machine == self.replica.machine:
                 msg = "The other side is this very home."
                 raise SyncError(msg, hint="Name the other machine.")
+            self.machine = identity.machine
             moved = self._pull(identity) + self._push(identity)
             if not moved:
                 break
@@ -117,12 +120,17 @@ class Exchange:
         return count
 
 
-def note_problem(database: Database, name: str, problem: str) -> None:
-    """Remember why the last sync with a peer failed, also if it never answered."""
+def note_problem(database: Database, name: str, problem: str, *, machine: str = "") -> None:
+    """Remember why the last sync with a peer failed, also if it never answered.
+
+    A machine that has answered is known, under whatever name it was reached before.
+    """
 
     def work(db: Connection) -> None:
         sync_rows.clear_problem(db, name)
         known = [row for row in sync_rows.all_peers(db) if row.name == name]
+        if machine:
+            known = [sync_rows.get_peer(db, machine)._replace(name=name)]
         for row in known or [sync_rows.unknown_peer(name)]:
             sync_rows.put_peer(db, row._replace(problem=problem[:_LONGEST_PROBLEM]))
 

@@ -16,7 +16,8 @@ from lore.redaction.redactor import Redactor
 from lore.store import history, sync_rows, sync_writes
 from lore.store.database import Connection, Database
 from lore.store.maintenance import get_epoch
-from lore.store.sync_rows import KnownRecord, StoredRecord, SyncKind
+from lore.store.sync_rows import KnownRecord
+from lore.store.sync_shapes import StoredRecord, SyncKind
 from lore.store.sync_writes import Incoming
 from lore.sync import newer_records
 from lore.sync.batch import (

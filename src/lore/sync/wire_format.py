@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from lore.capture.export_import import FIELD_VALIDATORS, Validator
 from lore.errors import SyncError
 from lore.records import EDGE_KINDS
-from lore.store import native_rows
-from lore.store.sync_rows import KINDS, SyncKind
+from lore.store import native_rows, sync_task_rows
+from lore.store.sync_rows import KINDS
+from lore.store.sync_shapes import SyncKind
+from lore.store.sync_task_rows import TASK_KINDS, TaskKind, columns
 from lore.sync.registers import LATEST_STAMP, MOST_PAST, Register, Registers, from_wire, to_wire
 
 FORMAT, OLDEST_FORMAT = 1, 1
@@ -24,6 +26,10 @@ LONGEST_PAGE = 64_000_000 + PAGE_BYTES
 
 _LONGEST_KEY = 400
 _UUID_CHARS = 36
+
+_DEEPEST = 32
+"""Levels of a body's values; JSON is not written beyond 254."""
+
 _HEX = frozenset("0123456789abcdef-")
 
 
@@ -62,6 +68,10 @@ def parse_record(raw: Any) -> SyncRecord:
     believed = from_wire(registers)
     if kind == "fragment":
         believed["text"] = _without_note(believed["text"])
+    if kind in TASK_KINDS and believed["self"].value is not None:
+        if kind == "working_state" and "session" not in references:
+            raise _invalid(kind, "references")
+        believed["self"] = _without_own(kind, believed["self"])
     return SyncRecord(kind, key, believed, references)
 
 
@@ -73,6 +83,12 @@ def _without_note(text: Register) -> Register:
     """
     metadata = native_rows.without_note(text.value["metadata"])
     return text._replace(value={**text.value, "metadata": metadata})
+
+
+def _without_own(kind: TaskKind, own: Register) -> Register:
+    """Return a record of task memory without what is of one machine, which Lore does not send."""
+    body = sync_task_rows.without_own(kind, own.value["body"])
+    return own._replace(value={**own.value, "body": body})
 
 
 def _invalid(kind: str, what: str) -> SyncError:
@@ -123,6 +139,9 @@ _KEYS: Mapping[str, Callable[[str], bool]] = {
     "edge": _is_composite(3, *(kind for kind in EDGE_KINDS if kind != "hierarchical")),
     "instruction": _is_composite(2),
     "judgement": _is_composite(3, "merge", "judge", "reflect", "prune"),
+    "task": _is_id,
+    "handoff": _is_id,
+    "working_state": lambda key: "/" not in key,
 }
 
 
@@ -156,6 +175,28 @@ def _is_weighted(value: Any) -> bool:
     has_weight = isinstance(value, dict) and "weight" in value
     names = ("note", "created_at", *(("weight",) if has_weight else ()))
     return _fields("edge", *names)(value)
+
+
+def _task_record(kind: TaskKind) -> Validator:
+    """Return the check of a record of task memory; its body is a table, not the text of one."""
+    more = {"body": _is_table, "project": _maybe_text, "session": _maybe_text}
+    if kind == "task":
+        more["episode"] = _maybe_id
+    return _maybe(_fields(kind, *(name for name in columns(kind) if name != "body"), **more))
+
+
+def _is_table(value: Any) -> bool:
+    """Return whether a value is a table that can be written as JSON again, which has a depth."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for one in level for inner in _inner_values(one)]
+    return isinstance(value, dict) and not level
+
+
+def _inner_values(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 _STATES = ("stands", "suggested", "confirmed", "rejected", "passing")
@@ -206,6 +247,7 @@ _REGISTERS: Mapping[str, Mapping[str, Validator]] = {
     "judgement": {
         "self": _maybe(_fields("judgement", "verdict", "at", a_text=_is_text, b_text=_is_text))
     },
+    **{kind: {"self": _task_record(kind)} for kind in TASK_KINDS},
 }  # fmt: skip
 """The registers of each kind, and the check of each value."""
 
