@@ -35,6 +35,7 @@ from lore.http.request_limits import Limits
 from lore.http.server import AppServer, bind
 from lore.memory import Memory
 from lore.records import Draft
+from lore.server.memory_store import MemoryStore
 from lore.server.owner_server import OwnerServer
 from lore.server.owner_service import MemoryOpener, SharedModels
 from lore.server.registry import Registry
@@ -76,7 +77,9 @@ def fill(registry: Registry, settings: Settings, owners: int, fragments: int) ->
         owner = registry.add_owner(f"owner {i}")
         keys[owner.id], _ = registry.create_key("k", owner=owner.name)
     first, *rest = keys
-    opener = MemoryOpener(registry, settings, SharedModels(DrawnVectors(), None))
+    opener = MemoryOpener(
+        registry, MemoryStore(registry, settings), SharedModels(DrawnVectors(), None)
+    )
     with opener.open(first) as memory:
         drafts = [Draft(sentence(rng), sentence(rng, 6)) for _ in range(fragments)]
         memory.knowledge.store_all(drafts)
@@ -92,7 +95,9 @@ def ask_library(
     count: int,
 ) -> dict[str, float]:  # fmt: skip
     """Ask memories that are all open, one after another."""
-    opener = MemoryOpener(registry, settings, SharedModels(DrawnVectors(), None))
+    opener = MemoryOpener(
+        registry, MemoryStore(registry, settings), SharedModels(DrawnVectors(), None)
+    )
     memories: list[Memory] = [opener.open(owner) for owner in owners]
     rng = random.Random(2)
     try:

@@ -350,6 +350,11 @@ class Settings:
         "Connections of a process to a PostgreSQL database, all owners together.",
         Rule(least=4, most=10_000),
     )
+    store_vector_cache_mb: int = _setting(
+        256,
+        "Memory of a process for the vectors of those who search most on PostgreSQL; 0: none.",
+        Rule(least=0, most=1_000_000),
+    )
     store_busy_timeout_s: float = _setting(
         60.0, "Seconds to wait for the write lock of another process.", WITHIN_A_DAY
     )

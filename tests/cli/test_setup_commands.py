@@ -50,7 +50,10 @@ def test_setup_without_an_agent_lists_the_supported_ones(here, person):
 def test_setup_says_that_an_agent_is_not_installed(here, person):
     write(person, ["codex"])
     assert "not found" not in here("setup", "codex").works().err
-    assert "Cursor was not found on this machine" in here("setup", "cursor").works().err
+    absent = here("setup", "cursor").works()
+    assert "Cursor was not found on this machine" in absent.err
+    assert "has memory now" not in absent.out
+    assert "Cursor has memory once it is installed." in absent.out
 
 
 @pytest.mark.parametrize("option", ["--undo", "--gateway", "--statusline"])
@@ -278,7 +281,7 @@ def test_one_broken_file_stops_all_before_anything_is_changed(here, person):
 
 
 def test_an_agent_may_be_named_as_its_program(here, person):
-    assert "Claude Code has memory now." in here("setup", "claude").works().out
+    assert "Claude Code has memory once it is installed." in here("setup", "claude").works().out
 
 
 def test_a_file_that_claude_code_cannot_read_is_reported(here, person):

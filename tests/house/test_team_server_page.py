@@ -18,7 +18,7 @@ BLOCKS = [
 
 
 def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path, postgres_url: str):
-    people, sharing, upkeep, (restore,) = BLOCKS
+    people, moves, sharing, upkeep, (restore,) = BLOCKS
 
     def run(command: str, **env: str) -> Outcome:
         environ = {"HOME": str(tmp_path), "LORE_HOME": str(tmp_path / "home"),
@@ -46,6 +46,12 @@ def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path, postgres_url: 
         assert "/login?ticket=" in login.out
         backup, *rest = upkeep
         assert run(backup).code == 0
+    count, to_postgres, to_files = moves
+    assert "already" in run(to_postgres).out
+    for command in (to_files, count, to_postgres):
+        moved = run(command)
+        assert moved.code == 0, moved.err
+        assert "ann" in moved.out
     for command in rest:
         assert run(command).code == 0
     restored = run(restore)

@@ -98,6 +98,7 @@ def serving(
     around: Callable[[ASGIApp, str], ASGIApp] = lambda app, _key: app,
     about: Callable[[], InfoRows] = tuple,
     explorer: Path | None = None,
+    describe: Callable[[], bytes] | None = None,
 ) -> Iterator[Served]:
     """Serve a new memory until the block ends."""
     with Memory.open(home, embedder=FakeEmbedder()) as memory:
@@ -115,6 +116,7 @@ def serving(
             fallback=rest,
             about=about,
             explorer=explorer or home / "no-explorer",
+            describe=describe,
         )
         served = AppServer(around(app, access.local_key), bound, limits)
         listening = threading.Event()

@@ -237,6 +237,21 @@ def test_the_description_is_served_and_names_every_endpoint(wishing: Served):
     assert "/api/v1/tools/wish" in named
 
 
+def test_the_description_is_made_once_and_not_before_somebody_asks(tmp_path: Path):
+    made: list[bytes] = []
+
+    def describe() -> bytes:
+        made.append(b"{}")
+        return made[-1]
+
+    with serving(tmp_path, describe=describe) as served:
+        assert served.get("/health").status == 200
+        assert made == []
+        assert [served.get("/api/v1/openapi.json").body for _ in range(2)] == [b"{}", b"{}"]
+        assert served.ask("GET", "/api/v1/openapi.json").status == 401
+    assert made == [b"{}"]
+
+
 def test_the_description_names_the_cookie_that_a_login_leaves(wishing: Served):
     described = wishing.get("/api/v1/openapi.json").json
     path = wishing.post("/api/v1/logins", {}).json["path"]

@@ -199,7 +199,8 @@ def test_a_removed_owner_leaves_qdrant_before_the_folder_goes(tmp_path: Path, qd
         for key, value in (("vectors.engine", "qdrant"), ("vectors.url", qdrant.url)):
             settings.write_user_setting(home, key, value)
         config = settings.load({}, home=home).settings
-        opener = MemoryOpener(registry, config, SharedModels(FakeEmbedder(), None))
+        store = MemoryStore(registry, config)
+        opener = MemoryOpener(registry, store, SharedModels(FakeEmbedder(), None))
         for owner in owners:
             with opener.open(owner.id) as memory:
                 add_knowledge(memory)
@@ -207,17 +208,42 @@ def test_a_removed_owner_leaves_qdrant_before_the_folder_goes(tmp_path: Path, qd
         team = registry.add_team("harbor", quorum=1)
         with opener.open(f"{TEAM_MARK}{team.id}") as memory:
             add_knowledge(memory)
-        store, ann = MemoryStore(registry, config), registry.remove_owner("ann")
+        ann = registry.remove_owner("ann")
         qdrant.stop()
         with pytest.raises(IndexUnavailable):
-            store.erase_owner(ann)
+            store.erase(ann)
         assert [one.id for one in registry.removed_owners()] == [ann.id]
         assert registry.owner_folder(ann.id).exists()
         qdrant.start()
-        store.erase_owner(ann)
-        store.erase_team(registry.remove_team("harbor"))
+        store.erase(ann)
+        store.erase(registry.remove_team("harbor"))
         assert {payload["owner"] for payload in qdrant.payloads()} == {owners[1].id}
         assert len(qdrant.payloads()) == 3
         assert not registry.owner_folder(ann.id).exists()
     erase_vectors(config, owners[1].id)
     assert qdrant.payloads() == []
+
+
+@pytest.mark.only_sqlite("a server of many, whose memories are files")
+def test_vectors_of_one_who_is_removed_without_qdrant_go_when_it_is_set_again(
+    tmp_path: Path, qdrant: QdrantServer
+):
+    home = tmp_path / "server"
+    with Registry.open(home) as registry:
+        owners = [registry.add_owner(name) for name in ("ann", "ben", "cleo")]
+        plain = settings.load({}, home=home).settings
+        config = replace(plain, vectors_engine="qdrant", vectors_url=qdrant.url)
+        store = MemoryStore(registry, config)
+        opener = MemoryOpener(registry, store, SharedModels(FakeEmbedder(), None))
+        for owner in owners[:2]:
+            with opener.open(owner.id) as memory:
+                add_knowledge(memory)
+        without = MemoryStore(registry, plain)
+        for name in ("ann", "cleo"):
+            without.erase(registry.remove_owner(name))
+        assert registry.left_vectors() == [owners[0].id]  # the other never had any there
+        assert without.erase_left_vectors() == 1
+        assert {payload["owner"] for payload in qdrant.payloads()} == {o.id for o in owners[:2]}
+        assert store.erase_left_vectors() == 0
+        assert {payload["owner"] for payload in qdrant.payloads()} == {owners[1].id}
+        assert registry.left_vectors() == []

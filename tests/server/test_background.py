@@ -206,9 +206,7 @@ def test_the_operators_store_and_sync_target_are_nobodys(
 def test_a_request_in_flight_brings_no_removed_owner_back(served: Served):
     id_ = served.registry.get_owner("ann").id
     served.registry.remove_owner("ann")
-    opener = MemoryOpener(
-        served.registry, load({}, home=served.home).settings, SharedModels(FakeEmbedder(), None)
-    )
+    opener = MemoryOpener(served.registry, served.store, SharedModels(FakeEmbedder(), None))
     with pytest.raises(NotFound):
         opener.open(id_)
 

@@ -319,3 +319,15 @@ def test_a_stream_gives_its_place_to_somebody_who_needs_it(tmp_path):
         stream.result(60)
         assert pieces[-1] == b""  # it ended in order, and a browser connects again
         assert served.get(f"{API_PREFIX}/fragments", ann).status == 200
+
+
+@on_both_engines
+def test_owners_learn_nothing_of_where_the_server_has_its_memories(served: Served):
+    key = served.add("zoe")
+    for path in ("/health/report?full=true", "/stats", "/status"):
+        reply = served.get(f"{API_PREFIX}{path}", key)
+        assert str(served.home).encode() not in reply.bytes, path
+        assert b"database postgres" not in reply.bytes, path
+    report = served.get(f"{API_PREFIX}/health/report", key).json
+    [database] = [one for one in report["checks"] if one["name"] == "database"]
+    assert database["detail"] in ("SQLite", "PostgreSQL")

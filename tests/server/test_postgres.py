@@ -251,7 +251,7 @@ def test_memories_are_served_from_where_they_are_alone(
     with Registry.open(rows) as registry:
         removed, store = registry.remove_owner("ann"), MemoryStore(registry, settings_of(elsewhere))
         for work in (
-            lambda: store.erase_owner(removed),
+            lambda: store.erase(removed),
             lambda: back_up(registry, tmp_path / "x", store),
         ):
             with pytest.raises(StoreDamaged):

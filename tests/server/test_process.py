@@ -107,6 +107,14 @@ def ann(data: Path) -> str:
     return key
 
 
+def test_a_server_that_starts_does_not_load_the_mcp_sdk():
+    imported = "import lore.server.owner_server, sys; print('mcp' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", imported], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
+
+
 def test_a_stop_lets_work_finish_and_everything_is_there_again(data: Path, ann: str):
     with running(data) as server:
         for i in range(5):

@@ -14,6 +14,7 @@ from lore.index.quantization import unit_rows
 from lore.index.vector_index import VectorFilter
 from lore.store import vectors
 from lore.store.database import Database
+from lore.store.postgres.server_database import PostgresDatabase
 from lore.store.sql_connection import Connection
 from tests.store.samples import add_fragment, minutes
 
@@ -22,14 +23,19 @@ Open = Callable[[int], NearestItems]
 Vectors = NDArray[np.float32]
 
 
-@pytest.fixture(params=["own", "qdrant"])
+@pytest.fixture(params=["own", "in memory", "qdrant"])
 def open_index(request: pytest.FixtureRequest, database: Database, tmp_path: Path) -> Open:
+    if request.param == "in memory" and not isinstance(database, PostgresDatabase):
+        pytest.skip("SQLite has a file")
     if request.param == "qdrant":
         database.vector_server = VectorServer(":memory:", "", str(tmp_path))
 
     def opened(dimension: int) -> NearestItems:
         index = database.open_index(tmp_path / "v", identity="wide", dimension=dimension)
         request.addfinalizer(index.close)
+        if request.param == "in memory":  # the second search reads vectors into memory
+            for _ in range(2):
+                index.search(np.ones(dimension, np.float32), 1)
         return index
 
     return opened

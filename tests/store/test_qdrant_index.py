@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lore.index.nearest_items import NearestItems, VectorServer
-from lore.index.qdrant_points import QdrantPoints, connect, erase_owner
+from lore.index.qdrant_points import Outage, QdrantPoints, connect, erase_owner
 from lore.index.vector_index import VectorFilter, VectorRow
 from lore.store import vectors
 from lore.store.database import Database
@@ -47,6 +47,7 @@ def open_index(
     dimension: int = DIMENSION,
     points: type[QdrantPoints] = QdrantPoints,
     epoch: str = "one",
+    outage: Outage | None = None,
 ) -> QdrantIndex:
     server = VectorServer(qdrant.url, "", "an owner's hash", timeout_s=60)
     return QdrantIndex(
@@ -55,6 +56,7 @@ def open_index(
         identity=identity,
         fallback=lambda db, unit, k, where: database.search_stored(identity, db, unit, k, where),
         monotonic=seconds or Seconds(),
+        outage=outage,
     )
 
 
@@ -152,6 +154,44 @@ def test_the_database_answers_while_qdrant_is_away(
     assert index.search(matrix[3], 10, where=only)[0].tolist() == filtered[0].tolist()
     assert "cannot be reached" in index.notice
     assert feed(database, index) == 0
+
+
+def test_one_memory_waits_for_a_silent_server_and_no_other(
+    database: Database, qdrant: QdrantServer, seconds: Seconds
+) -> None:
+    asked: list[str] = []
+
+    class Counted(QdrantPoints):
+        def search(self, *arguments, **named):
+            asked.append("search")
+            return super().search(*arguments, **named)
+
+        def prepare(self) -> None:
+            asked.append("prepare")
+            super().prepare()
+
+        def count(self, *arguments):
+            asked.append("count")
+            return super().count(*arguments)
+
+    matrix = add_items(database, DIMENSION)
+    outage = Outage()
+    one = open_index(database, qdrant, seconds, outage=outage)
+    other = open_index(database, qdrant, seconds, outage=outage, points=Counted)
+    for index in (one, other):
+        feed(database, index)
+    before = other.search(matrix[3], 10)[0].tolist()
+    qdrant.stop()
+    one.search(matrix[3], 10)
+    asked.clear()
+    assert other.search(matrix[3], 10)[0].tolist() == before
+    assert asked == []
+    assert "cannot be reached" in other.notice
+    qdrant.start()
+    seconds.now += RETRY_AFTER_S
+    assert other.search(matrix[3], 10)[0].tolist() == before
+    assert "search" in asked
+    assert other.notice == ""
 
 
 def test_a_server_that_was_away_at_the_start_is_filled_when_it_is_back(

@@ -19,6 +19,7 @@ from lore.cli.output import (
     print_columns,
     print_json,
     print_result,
+    progress,
 )
 from lore.errors import DaemonError, InvalidInput
 from lore.proxy.address import API_PREFIX
@@ -26,6 +27,7 @@ from lore.proxy.address import API_PREFIX
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lore.server.memory_move import MoveResult
     from lore.server.memory_store import MemoryStore
     from lore.server.registry import Registry
     from lore.settings import Settings
@@ -143,15 +145,29 @@ def remove_owner(
     context: Context, name: Name, data: Data = None, yes: Yes = False, json: Json = False
 ) -> None:
     """Remove a person and delete their memory for good; their keys stop at once."""
-    if not yes and input(f"Delete the memory of {name} for good? [y/N] ").lower() != "y":
+    _remove(context, data, name, is_team=False, yes=yes, json=json)
+
+
+def _remove(
+    context: Context, data: Path | None, name: str, *, is_team: bool, yes: bool, json: bool
+) -> None:
+    label = f"team {name}" if is_team else name
+    if not yes and input(f"Delete the memory of {label} for good? [y/N] ").lower() != "y":
         print("Nothing was removed.")
         return
     with open_registry(context, data) as registry:
         store = open_store(context, data, registry)
         store.check()
-        removed = registry.remove_owner(name)
-        when = _erase(registry, lambda: store.erase_owner(removed))
-    print_result(removed, f"{removed.name} is removed; the memory is deleted {when}.", json=json)
+        removed = registry.remove_team(name) if is_team else registry.remove_owner(name)
+        when = _erase(registry, lambda: store.erase(removed))
+        left = removed.id in registry.left_vectors()
+    text = f"{removed.name} is removed; the memory is deleted {when}."
+    if left:
+        text += (
+            "\nQdrant still has vectors of it. They are deleted when the server runs, or something"
+            " is removed, with 'vectors.url' set."
+        )
+    print_result(removed, text, json=json)
 
 
 def _erase(registry: Registry, erase: Callable[[], None]) -> str:
@@ -162,6 +178,77 @@ def _erase(registry: Registry, erase: Callable[[], None]) -> str:
         return "within a minute"
     erase()
     return "now"
+
+
+MoveTo = Annotated[
+    str, Option("--to", help="postgres (the database of store.url) or files.", show_default=False)
+]
+
+
+@owner.command("move")
+def move_owners(
+    context: Context,
+    to: MoveTo,
+    delete_old: Annotated[
+        bool, Option("--delete-old", help="Delete the former copies instead of setting them aside.")
+    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only count.")] = False,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Move the memories of all people and teams into PostgreSQL, or back into files.
+
+    The server must be stopped. Every copy is compared with the original before anything is
+    switched; a move that was interrupted continues when you repeat the command. Until anything is
+    switched, the command with the former place cancels it.
+    """
+    from lore.server.memory_move import move_memories
+
+    if to not in ("postgres", "files"):
+        msg = f"--to must be postgres or files, not '{to[:40]}'."
+        raise InvalidInput(msg)
+    home, settings = load_server(context, data)
+    with progress("memories", quiet=json) as report:
+        moved = move_memories(
+            home, settings, "postgres" if to == "postgres" else "files",
+            delete_former=delete_old, dry_run=dry_run,
+            on_memory=lambda _name, number, total: report(number, total),
+        )  # fmt: skip
+    if json:
+        print_json(moved)
+        return
+    _print_move(moved)
+
+
+def _print_move(moved: MoveResult) -> None:
+    where = "rows of PostgreSQL" if moved.to == "postgres" else "files"
+    if moved.is_cancelled:
+        _print_cancelled(moved, where)
+        return
+    if moved.was_there:
+        print(f"The memories are {where} already.")
+        return
+    print_columns(
+        (one.kind, one_line(one.name, 40), counted(one.rows, "row"), one.former)
+        for one in moved.memories
+    )
+    if not moved.is_done:
+        print(f"These would become {where}; nothing was changed.")
+        return
+    print(f"All were compared and moved: they are {where} now.")
+    if any(one.former for one in moved.memories):
+        print("The former copies are in the folders above; delete them when all is well.")
+    if moved.to == "files":
+        print("Unset 'store.url' (LORE_STORE_URL) before you start the server.")
+
+
+def _print_cancelled(moved: MoveResult, where: str) -> None:
+    if not moved.is_done:
+        print(f"This would cancel the move that was interrupted; the memories stay {where}.")
+        return
+    print(f"The move that was interrupted is cancelled: the memories are {where}, as before.")
+    if moved.has_left:
+        print("The database was not reached: what was copied there is left; delete it.")
 
 
 Usd = Annotated[
@@ -232,15 +319,7 @@ def remove_team(
     context: Context, name: TeamName, data: Data = None, yes: Yes = False, json: Json = False
 ) -> None:
     """Remove a team and delete its memory for good; its keys stop at once."""
-    if not yes and input(f"Delete the memory of team {name} for good? [y/N] ").lower() != "y":
-        print("Nothing was removed.")
-        return
-    with open_registry(context, data) as registry:
-        store = open_store(context, data, registry)
-        store.check()
-        removed = registry.remove_team(name)
-        when = _erase(registry, lambda: store.erase_team(removed))
-    print_result(removed, f"{removed.name} is removed; its memory is deleted {when}.", json=json)
+    _remove(context, data, name, is_team=True, yes=yes, json=json)
 
 
 @team.command("list")

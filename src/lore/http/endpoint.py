@@ -76,7 +76,7 @@ async def handle_request(
         return to_json(endpoint.run(memory, arguments, caller.after(time.monotonic() - came_s)))
 
     if endpoint.limiter is not None and endpoint.takes_long(arguments):
-        body = await to_thread.run_sync(work, abandon_on_cancel=True, limiter=endpoint.limiter)
+        body = await request_limits.run_in_places(work, endpoint.limiter)
     else:
         body = await threads.run(work)
     if endpoint.on_answered is not None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -16,6 +18,7 @@ from anyio import CapacityLimiter, to_thread
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from lore.errors import StoreBusy
 from lore.http import error_responses
 from lore.settings import Settings
 
@@ -132,8 +135,74 @@ class MemoryThreads:
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run work in a thread; it is left alone if its client disconnects."""
-        async with self._own:
-            return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._shared)
+        return await run_in_places(work, self._own, self._shared)
+
+
+async def run_in_places(work: Callable[[], T], *limiters: CapacityLimiter) -> T:
+    """Run work in a thread that takes a place of each limiter until it ends.
+
+    A caller that is cancelled is not waited for, but its thread goes on and has its places: else
+    callers who leave could start any number of threads.
+    """
+    places = _Places(limiters)
+    await places.take()
+    try:
+        return await to_thread.run_sync(
+            places.run, work, abandon_on_cancel=True, limiter=CapacityLimiter(1)
+        )
+    finally:
+        places.leave()
+
+
+class _Places:
+    """The places of one thread; whoever is the last to need them gives them back."""
+
+    def __init__(self, limiters: Sequence[CapacityLimiter]) -> None:
+        self._limiters = limiters
+        self._taken: list[CapacityLimiter] = []
+        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+        self._is_running = False
+        self._left = threading.Event()
+
+    async def take(self) -> None:
+        """Wait for a place of each limiter."""
+        try:
+            for limiter in self._limiters:
+                await limiter.acquire_on_behalf_of(self)
+                self._taken.append(limiter)
+        except BaseException:
+            self._give_back()
+            raise
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Run work in the thread, unless its caller left before it began."""
+        with self._lock:
+            if self._left.is_set():
+                msg = "The caller left."
+                raise StoreBusy(msg)  # nobody reads it
+            self._is_running = True
+        try:
+            return work()
+        finally:
+            with self._lock:
+                self._is_running = False
+                is_last = self._left.is_set()
+            if is_last:
+                with suppress(RuntimeError):  # the loop ended, and its limits with it
+                    self._loop.call_soon_threadsafe(self._give_back)
+
+    def leave(self) -> None:
+        """Give the places back, or let the thread do so that still runs."""
+        with self._lock:
+            self._left.set()
+            is_last = not self._is_running
+        if is_last:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        while self._taken:
+            self._taken.pop().release_on_behalf_of(self)
 
 
 class BodyLimit:

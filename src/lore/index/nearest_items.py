@@ -27,6 +27,8 @@ class VectorServer(NamedTuple):
     owner: str
     timeout_s: int = 3
     """A request that takes longer has failed: recall goes on without the server."""
+    is_of_many: bool = False
+    """Whether many memories of this process have vectors there: it is enough that one waits."""
 
 
 class NearestItems(Protocol):

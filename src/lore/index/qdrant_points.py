@@ -10,6 +10,7 @@ import os
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -95,6 +96,27 @@ def call(work: Callable[[], T]) -> T:
     except ValueError as error:  # of the client in the process, which has no status
         msg = "Qdrant refuses a request"
         raise IndexUnavailable(msg, hint="Look into the log of Qdrant.") from error
+
+
+def is_unreachable(error: IndexUnavailable) -> bool:
+    """Return whether a server did not answer at all, whoever asked for whatever."""
+    cause = error.__cause__
+    return isinstance(cause, ApiException) and not isinstance(cause, UnexpectedResponse)
+
+
+@dataclass(slots=True)
+class Outage:
+    """Until when a server that did not answer is left alone, and why."""
+
+    until_s: float = 0.0
+    error: IndexUnavailable | None = None
+
+
+@cache
+def outage_of(url: str) -> Outage:
+    """Return the outage of a server, which the memories of this process share."""
+    del url
+    return Outage()
 
 
 def erase_owner(server: VectorServer) -> None:

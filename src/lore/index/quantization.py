@@ -142,7 +142,7 @@ def nearest_by_sign(planes: Words, query: Words, allowed: NDArray[np.bool_], wan
     return np.sort(np.concatenate((nearer, tied)))
 
 
-def best_first(scores: Float32s, k: int) -> Int64s:
+def best_first(scores: NDArray[np.floating], k: int) -> Int64s:
     """Return the positions of the k highest scores, highest first, ties in their order."""
     if k <= 0:
         return np.empty(0, np.int64)
@@ -156,7 +156,7 @@ def best_first(scores: Float32s, k: int) -> Int64s:
     return chosen[np.argsort(-scores[chosen], kind="stable")]
 
 
-def _likely_best(scores: Float32s, k: int) -> Int64s:
+def _likely_best(scores: NDArray[np.floating], k: int) -> Int64s:
     """Return positions that contain the k highest scores: a few times k of many.
 
     The floor is the score that twice their share of a sample reaches.

@@ -12,6 +12,7 @@ from typing import TypeVar
 from lore.errors import InvalidInput, NotFound
 from lore.memory.context import MemoryPart
 from lore.records import ACCESS_SCOPES, AccessKey, AccessScope
+from lore.records.server_records import ServerKey
 from lore.redaction.redactor import home_key
 from lore.store import access_keys
 from lore.validation import Seconds, validate_methods
@@ -25,7 +26,7 @@ _PREFIX_BYTES, _SECRET_BYTES = 5, 32
 _LONGEST_NAME = 100
 """The name must fit on one line of a list."""
 
-Key = TypeVar("Key")
+Key = TypeVar("Key", AccessKey, ServerKey)
 
 
 def new_key() -> tuple[str, str]:
@@ -47,6 +48,26 @@ def identify(key: str, secret: bytes, find: Callable[[str], tuple[Key, str] | No
         return None
     record, digest = find(prefix) or (None, "")
     return record if hmac.compare_digest(digest, digest_key(secret, key)) else None
+
+
+def choose(name_or_prefix: str, find: Callable[[str], list[Key]]) -> Key:
+    """Return the one key that a name, a prefix or the whole key means; rather one that stands.
+
+    A message has no more of a whole key than its prefix.
+    """
+    wanted = name_or_prefix.strip()
+    matches = find(wanted)
+    if not matches and wanted.startswith(KEY_MARK):
+        wanted = wanted.removeprefix(KEY_MARK).partition("_")[0]
+        matches = [key for key in find(wanted) if key.prefix == wanted]
+    standing = [key for key in matches if key.revoked_at is None] or matches
+    if not standing:
+        msg = f"No access key is called '{wanted[:60]}'."
+        raise NotFound(msg, hint="'lore key list' shows them.")
+    if len(standing) > 1:
+        msg = f"Several access keys are called '{wanted[:60]}'."
+        raise InvalidInput(msg, hint="Give the prefix of the one you mean.")
+    return standing[0]
 
 
 @validate_methods
@@ -96,22 +117,9 @@ class Access(MemoryPart):
 
         The key may be given by name, by prefix or whole.
         """
-        wanted_key = name_or_prefix.strip()
         with self._database.read() as db:
-            matches = access_keys.find_named(db, wanted_key)
-            if not matches and wanted_key.startswith(KEY_MARK):
-                prefix = wanted_key.removeprefix(KEY_MARK).partition("_")[0]
-                matches = [
-                    key for key in access_keys.find_named(db, prefix) if key.prefix == prefix
-                ]
-        standing = [key for key in matches if key.revoked_at is None] or matches
-        if not standing:
-            msg = f"No access key is called '{name_or_prefix[:60]}'."
-            raise NotFound(msg, hint="'lore key list' shows them.")
-        if len(standing) > 1:
-            msg = f"Several access keys are called '{name_or_prefix[:60]}'."
-            raise InvalidInput(msg, hint="Give the prefix of the one you mean.")
-        prefix, now = standing[0].prefix, self._database.now()
+            prefix = choose(name_or_prefix, partial(access_keys.find_named, db)).prefix
+        now = self._database.now()
         self._database.write(partial(access_keys.revoke, prefix=prefix, now=now))
         with self._database.read() as db:
             return access_keys.find_named(db, prefix)[0]

@@ -260,6 +260,7 @@ def _open_database(config: Settings, now: clock.Clock) -> Database:
             busy_timeout_s=config.store_busy_timeout_s,
             now=now,
             connections=config.store_connections,
+            cache_mb=config.store_vector_cache_mb,
         )
     return open_database(
         config.database,

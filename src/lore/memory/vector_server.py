@@ -26,11 +26,10 @@ def attach_vector_server(database: Database, config: Settings, owner: str = "") 
     `owner` is the hash of its owner on a server of many. What a memory has in Qdrant is deleted
     there once its settings say `local` again.
     """
-    with database.read() as db:
-        is_marked = find_meta(db, _MARK) is not None
+    is_marked = has_vectors_elsewhere(database)
     if config.vectors_engine == "local" and not is_marked:
         return ""
-    owner = owner or _owner_hash(database, config)
+    is_of_many, owner = bool(owner), owner or _owner_hash(database, config)
     if config.vectors_engine == "local":
         return _leave(database, config, owner)
     if not config.vectors_url:
@@ -41,7 +40,9 @@ def attach_vector_server(database: Database, config: Settings, owner: str = "") 
         return ""  # nothing can be kept of it, so that the vectors in the database are searched
     if not is_marked:
         database.write(partial(set_meta, key=_MARK, value="qdrant"))
-    database.vector_server = VectorServer(config.vectors_url, config.vectors_api_key, owner)
+    database.vector_server = VectorServer(
+        config.vectors_url, config.vectors_api_key, owner, is_of_many=is_of_many
+    )
     return ""
 
 
@@ -52,6 +53,12 @@ def erase_vectors(config: Settings, owner: str) -> None:
         from lore.index.qdrant_points import erase_owner
 
         erase_owner(VectorServer(config.vectors_url, config.vectors_api_key, owner))
+
+
+def has_vectors_elsewhere(database: Database) -> bool:
+    """Return whether a memory has vectors on a server."""
+    with database.read() as db:
+        return find_meta(db, _MARK) is not None
 
 
 def _leave(database: Database, config: Settings, owner: str) -> str:

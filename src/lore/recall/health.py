@@ -129,7 +129,7 @@ def _check_writing(sources: Sources) -> Check:
             "database", "degraded", "open for reading only", "Check owner and permissions."
         )
     with sources.database.read() as db:
-        return Check("database", "ok", db.place)
+        return Check("database", "ok", db.shown_place)
 
 
 def _check_keywords(sources: Sources, *, fix: bool) -> Check:

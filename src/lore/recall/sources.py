@@ -113,6 +113,8 @@ _RETRY_AFTER_S = 30.0
 _CACHED_QUERIES = 128
 _CACHED_USES = 20_000
 
+_MEMORY_FILE = "memory.db"
+
 _RESCORED = 48
 """The nearest are re-ranked by their float vectors, the rest by the index's own scores."""
 
@@ -264,6 +266,8 @@ class Sources:
         an embedder that is not in use is deleted as a whole: it can be rebuilt.
         """
         self._drop_link()
+        if not self.database.has_index_files:
+            self._drop_former_files()
         if not self._has_index or not len(ns):
             return
         embedder_n = self.embedder_n
@@ -352,8 +356,14 @@ class Sources:
 
     def _drop_former_files(self) -> None:
         """Delete the index file of a memory whose vectors are searched on a server by now."""
-        if self.database.vector_server is not None and self.index_folder.exists():
-            shutil.rmtree(self.index_folder, ignore_errors=True)
+        folder = self.index_folder
+        if not self.database.has_index_files:  # that of a file which was moved into the database
+            file = folder.with_name(_MEMORY_FILE)
+            folder = folder if file.exists() else file.with_suffix(folder.suffix)
+        elif self.database.vector_server is None:
+            return
+        if folder.exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _drop_link(self) -> None:
         """Remove a symbolic link in place of the index; its target is left alone.

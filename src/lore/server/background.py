@@ -224,9 +224,11 @@ class BackgroundWork:
         for owner in self._registry.removed_owners():
             with self._lock:
                 self._owners.pop(owner.id, None)
-            self._erase(owner.id, partial(self._store.erase_owner, owner))
+            self._erase(owner.id, partial(self._store.erase, owner))
         for team in self._registry.removed_teams():
-            self._erase(f"{TEAM_MARK}{team.id}", partial(self._store.erase_team, team))
+            self._erase(f"{TEAM_MARK}{team.id}", partial(self._store.erase, team))
+        if self._store.erase_left_vectors():
+            log.warning("vectors of removed memories are left", extra={"setting": "vectors.url"})
 
     def _erase(self, name: str, erase: Callable[[], None]) -> None:
         try:

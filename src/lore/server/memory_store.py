@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from lore.errors import InvalidInput, NotFound, StoreDamaged
-from lore.memory.vector_server import erase_vectors
+from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged
+from lore.memory.vector_server import erase_vectors, has_vectors_elsewhere
 from lore.records.server_records import Owner, Team
 from lore.server.registry import OWNERS_FOLDER, TEAMS_FOLDER, MemoryKind, Registry
 from lore.settings import Settings
-from lore.store.database import find_meta, open_on_server, set_meta
+from lore.store.database import find_meta, open_database, open_on_server, set_meta
 
 if TYPE_CHECKING:
     from lore.store.postgres.server_database import PostgresDatabase
@@ -50,16 +50,23 @@ class MemoryStore:
         """
         self.verify()
         if self.url and not self._registry.has_rows:
-            self._registry.ensure_rows_name()
-            with self.open_rows("server", "") as database:
-                database.write(lambda db: set_meta(db, _MARK, "1"))
+            self.mark_rows()
             self._registry.note_rows()
+
+    def mark_rows(self) -> None:
+        """Mark the database as this server's, whether or not its memories are there yet."""
+        self._registry.ensure_rows_name()
+        with self.open_rows("server", "") as database:
+            database.write(lambda db: set_meta(db, _MARK, "1"))
 
     def verify(self) -> None:
         """Refuse another place than the one the memories are in, also another database."""
         self.check()
-        if not self._registry.has_rows:
-            return
+        if self._registry.has_rows:
+            self.require_mark()
+
+    def require_mark(self) -> None:
+        """Refuse a database that is not this server's."""
         with self.open_rows("server", "") as database, database.read() as db:
             is_marked = find_meta(db, _MARK) is not None
         if not is_marked:
@@ -72,12 +79,17 @@ class MemoryStore:
         if self._registry.is_backup:
             msg = "This folder is a backup of a server on PostgreSQL."
             raise InvalidInput(msg, hint="'lore restore BACKUP --data DIR' makes a server of it.")
+        if begun := self._registry.move_to:
+            msg = f"A move of the memories to {begun} is not finished."
+            former = "postgres" if self._registry.has_rows else "files"
+            cancel = f" '--to {former}' cancels it." if former != begun else ""
+            raise InvalidInput(msg, hint=f"'lore owner move --to {begun}' continues it.{cancel}")
         if self._registry.has_rows and not self.url:
             msg = "The memories of this server are on PostgreSQL."
             raise InvalidInput(msg, hint="Set 'store.url' (LORE_STORE_URL) to that database.")
         if self.url and not self._registry.has_rows and self._has_files():
             msg = "The memories of this server are files, which 'store.url' would leave behind."
-            hint = "Unset it (LORE_STORE_URL), or name a new folder for a server on PostgreSQL."
+            hint = "Unset it (LORE_STORE_URL), or move them: 'lore owner move --to postgres'."
             raise InvalidInput(msg, hint=hint)
 
     def _has_files(self) -> bool:
@@ -93,6 +105,7 @@ class MemoryStore:
             self._registry.home / "rows",
             busy_timeout_s=self.settings.store_busy_timeout_s,
             connections=self.settings.store_connections,
+            cache_mb=self.settings.store_vector_cache_mb,
             create=False,
         )
         with closing(database):
@@ -113,23 +126,55 @@ class MemoryStore:
         rows = self._registry.rows_name("team" if is_team else "owner", id_) if self.url else ""
         return MemoryPlace(folder, rows)
 
-    def erase_owner(self, owner: Owner) -> None:
-        """Delete the memory of a removed owner, which nobody has open.
+    def erase(self, removed: Owner | Team) -> None:
+        """Delete the memory of a removed owner or team, which nobody has open.
 
-        Vectors in another database go first: if that is away, it raises, and all is repeated.
+        Vectors in another database go first: if that is away, it raises, and all is repeated. If
+        the settings do not name it any more, a note stays, and `erase_left_vectors` deletes them.
         """
-        erase_vectors(self.settings, owner.id)
-        self._erase_rows("owner", owner.id)
-        self._registry.erase_removed(owner)
-
-    def erase_team(self, team: Team) -> None:
-        """Delete the memory of a removed team, which nobody has open."""
-        erase_vectors(self.settings, team.id)
-        self._erase_rows("team", team.id)
-        self._registry.erase_team(team)
-
-    def _erase_rows(self, kind: MemoryKind, id_: str) -> None:
+        kind: MemoryKind = "team" if isinstance(removed, Team) else "owner"
         self.verify()  # else the registry would forget whose rows another database has
+        if self.settings.vectors_url:
+            erase_vectors(self.settings, removed.id)
+        elif self._has_vectors_elsewhere(kind, removed.id):
+            self._registry.note_vectors(removed.id)
         if self.url:
-            with self.open_rows(kind, id_) as database:
+            with self.open_rows(kind, removed.id) as database:
                 database.erase_rows()
+        self._registry.erase_removed(removed)
+        self.erase_left_vectors()
+
+    def erase_left_vectors(self) -> int:
+        """Delete the vectors of memories that were removed while no vector server was set.
+
+        Return of how many memories they are still there.
+        """
+        left = self._registry.left_vectors()
+        if not self.settings.vectors_url:
+            return len(left)
+        for id_ in left:
+            erase_vectors(self.settings, id_)
+            self._registry.forget_vectors(id_)
+        return 0
+
+    def _has_vectors_elsewhere(self, kind: MemoryKind, id_: str) -> bool:
+        if self.url:
+            with self.open_rows(kind, id_) as rows:
+                if has_vectors_elsewhere(rows):
+                    return True
+        # One who was removed before a move to rows has a file still.
+        registry = self._registry
+        folder = registry.team_folder(id_) if kind == "team" else registry.owner_folder(id_)
+        if not (folder / MEMORY_FILE).exists():
+            return False
+        try:
+            database = open_database(
+                folder / MEMORY_FILE,
+                busy_timeout_s=self.settings.store_busy_timeout_s,
+                backups=None,
+                read_only=True,
+            )
+            with closing(database):
+                return has_vectors_elsewhere(database)
+        except (StoreDamaged, SchemaTooNew):
+            return True  # nobody can say

@@ -71,7 +71,7 @@ class OwnerServer:
         self._files.enter_context(local_files.withhold())
         self._stopping = threading.Event()
         limits = limits or Limits.from_settings(settings)
-        opener = MemoryOpener(registry, settings, models)
+        opener = MemoryOpener(registry, store, models)
         self.registry = registry
         self.logins = OwnerLogins(registry)
         threads = ServerThreads()
@@ -125,7 +125,7 @@ def open_models(settings: Settings) -> Iterator[SharedModels]:
     """Open the models that all memories share, until the block ends."""
     opened = open_embedder(settings)
     if opened.notice:
-        log.warning("search by keywords only")
+        log.warning("search by keywords only; LORE_HOME=FOLDER 'lore model install' adds the model")
     pair_model = open_pair_model(settings)
     try:
         yield SharedModels(opened.embedder, pair_model)

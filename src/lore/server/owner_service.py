@@ -13,11 +13,11 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
 from anyio import CapacityLimiter, to_thread
-from mcp.server import Server
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
@@ -33,15 +33,16 @@ from lore.http.app import MountedApp, describe_endpoints, endpoints_of, make_app
 from lore.http.auth import Authenticator, Logins
 from lore.http.request_limits import MEMORY_THREADS, Limits, MemoryThreads
 from lore.http.write_endpoints import Toolbox
-from lore.mcp.server import make_server
 from lore.memory import Memory
 from lore.records import AccessKey
 from lore.server.memory_store import TEAM_MARK, MemoryStore
 from lore.server.registry import Registry
 from lore.server.team_desk import OwnerTeamDesk, TeamMemories
-from lore.settings import Settings
 from lore.tools import tool_registry
 from lore.tools.tool import find_grant
+
+if TYPE_CHECKING:
+    from mcp.server import Server
 
 log = logging.getLogger("lore.server")
 
@@ -64,11 +65,11 @@ class SharedModels:
 class MemoryOpener:
     """Opens the memory of an owner or a team, wherever the server's memories are."""
 
-    def __init__(self, registry: Registry, settings: Settings, models: SharedModels) -> None:
+    def __init__(self, registry: Registry, store: MemoryStore, models: SharedModels) -> None:
         self._registry = registry
-        self._settings = settings
+        self._settings = store.settings
         self._models = models
-        self._store = MemoryStore(registry, settings)
+        self._store = store
 
     def open(self, name: str) -> Memory:
         """Open the memory of an owner's id, or of a team's id after `TEAM_MARK`."""
@@ -215,11 +216,13 @@ class OwnerService:
             mounts=mcp_mounts(self._make_mcp_server),
             fallback=self._gateway() if self.memory.settings.gateway_on else None,
             stopping=parts.stopping,
-            description=_describe_api(logins.cookie),
+            describe=partial(_describe_api, logins.cookie),
             threads=self._threads,
         )
 
     def _make_mcp_server(self) -> Server[Any]:
+        from lore.mcp.server import make_server  # as in the daemon, the MCP SDK waits for a client
+
         return make_server(self.memory, run_work=self._threads.run)
 
     def _identify_key(self, key: str) -> AccessKey | None:
@@ -242,16 +245,10 @@ async def _leave(runner: asyncio.Task[None], over: asyncio.Event) -> None:
     await runner
 
 
-_described: dict[str, bytes] = {}
-
-
+@cache
 def _describe_api(cookie: str) -> bytes:
     """Return the description of the API, which is the same for all owners."""
-    if cookie not in _described:
-        _described[cookie] = describe_endpoints(
-            endpoints_of(_TOOLBOX, Logins(cookie)), cookie=cookie
-        )
-    return _described[cookie]
+    return describe_endpoints(endpoints_of(_TOOLBOX, Logins(cookie)), cookie=cookie)
 
 
 _PROVIDER_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")

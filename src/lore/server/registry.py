@@ -6,7 +6,7 @@ import hmac
 import secrets
 import shutil
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Literal
 from lore import clock, config_files, settings
 from lore.errors import InvalidInput, NotFound, StoreDamaged, StoreError
 from lore.memory import access
-from lore.memory.access import KEY_MARK
 from lore.records import ACCESS_SCOPES, AccessScope
 from lore.records.server_records import Owner, ServerKey, Team
 from lore.server.key_vault import KeyVault
@@ -33,6 +32,15 @@ MemoryKind = Literal["owner", "team", "server"]
 
 _ROWS_SALT, _HAS_ROWS, _BACKUP = "rows_salt", "has_rows", "backup"
 """What the server notes about itself: if it has rows in a database, and if it is a backup."""
+
+MOVE_NOTE, MOVED_NOTE, STAMP_NOTE = "move", "moved/", "move_stamp"
+"""What the server notes about a move of its memories: where to, what is copied, and its name."""
+
+ERASED_NOTE = "move_erased"
+"""Notes that a move has erased all rows of memories, and erases the mark of the database."""
+
+_VECTORS_NOTE = "vectors/"
+"""Begins the notes about removed memories whose vectors a vector server still has."""
 
 _LONGEST_NAME = 100
 """The name must fit on one line of a list."""
@@ -150,10 +158,12 @@ class Registry:
         with self.database.read() as db:
             return registry_rows.list_owners(db, removed=True)
 
-    def erase_removed(self, owner: Owner) -> None:
-        """Delete the folder of a removed owner, which nobody has open, and the owner's row."""
-        _delete_folder(self.owner_folder(owner.id))
-        self.database.write(partial(registry_rows.erase_owner, id_=owner.id))
+    def erase_removed(self, removed: Owner | Team) -> None:
+        """Delete the folder and the row of a removed owner or team, which nobody has open."""
+        is_team = isinstance(removed, Team)
+        _delete_folder(self.team_folder(removed.id) if is_team else self.owner_folder(removed.id))
+        erase = registry_rows.erase_team if is_team else registry_rows.erase_owner
+        self.database.write(partial(erase, id_=removed.id))
 
     def rows_name(self, kind: MemoryKind, id_: str) -> str:
         """Return the name under which a memory's rows are stored in a database of many.
@@ -197,6 +207,57 @@ class Registry:
         """Note that the memories of this server are rows of a database, which has its mark."""
         self.database.write(lambda db: registry_rows.set_state(db, _HAS_ROWS, "1"))
 
+    @property
+    def move_to(self) -> str:
+        """Where a move of the memories goes that is not finished, or an empty text."""
+        return self.find_note(MOVE_NOTE)
+
+    def find_note(self, key: str) -> str:
+        """Return what was noted about a move, or an empty text."""
+        with self.database.read() as db:
+            return registry_rows.find_state(db, key)
+
+    def set_notes(self, notes: Mapping[str, str]) -> None:
+        """Note something about a move, all at once."""
+
+        def work(db: Connection) -> None:
+            for key, value in notes.items():
+                registry_rows.set_state(db, key, value)
+
+        self.database.write(work)
+
+    def note_vectors(self, id_: str) -> None:
+        """Note that a vector server still has the vectors of a removed memory."""
+        self.set_notes({f"{_VECTORS_NOTE}{id_}": "1"})
+
+    def left_vectors(self) -> list[str]:
+        """Return the ids of removed memories whose vectors are still to be deleted."""
+        with self.database.read() as db:
+            keys = registry_rows.list_states(db, _VECTORS_NOTE)
+        return [key.removeprefix(_VECTORS_NOTE) for key in keys]
+
+    def forget_vectors(self, id_: str) -> None:
+        """Note that the vectors of a removed memory are deleted."""
+        self.database.write(partial(registry_rows.delete_states, prefix=f"{_VECTORS_NOTE}{id_}"))
+
+    def switch_rows(self, *, has_rows: bool) -> None:
+        """Note where the memories are after all of them were copied."""
+        self.set_notes({_HAS_ROWS: "1" if has_rows else ""})
+
+    def forget_copies(self) -> None:
+        """Forget which memories a move has copied."""
+        self.database.write(partial(registry_rows.delete_states, prefix=MOVED_NOTE))
+
+    def end_move(self) -> None:
+        """Forget the notes about a move that is finished."""
+
+        def work(db: Connection) -> None:
+            registry_rows.delete_states(db, MOVED_NOTE)
+            for key in (MOVE_NOTE, STAMP_NOTE, ERASED_NOTE):
+                registry_rows.set_state(db, key, "")
+
+        self.database.write(work)
+
     def mark_backup(self) -> None:
         """Note that this is the registry of a backup."""
         self.database.write(lambda db: registry_rows.set_state(db, _BACKUP, "1"))
@@ -231,7 +292,7 @@ class Registry:
         return team
 
     def remove_team(self, name: str) -> Team:
-        """Remove a team: keys and membership end at once; `erase_team` deletes the memory."""
+        """Remove a team: keys and membership end at once; `erase_removed` deletes the memory."""
         team = self.get_team(name)
         now = self.database.now()
         self.database.write(partial(registry_rows.remove_team, id_=team.id, now=now))
@@ -241,11 +302,6 @@ class Registry:
         """Return removed teams whose memory is not deleted yet."""
         with self.database.read() as db:
             return registry_rows.list_removed_teams(db)
-
-    def erase_team(self, team: Team) -> None:
-        """Delete the folder of a removed team, which nobody has open, and its row."""
-        _delete_folder(self.team_folder(team.id))
-        self.database.write(partial(registry_rows.erase_team, id_=team.id))
 
     def set_quorum(self, name: str, quorum: int) -> None:
         """Change how many members must approve what is published to a team."""
@@ -353,19 +409,11 @@ class Registry:
 
     def revoke_key(self, name_or_prefix: str) -> ServerKey:
         """Revoke a key by name, by prefix or whole; it stops at once."""
-        wanted = name_or_prefix.strip()
-        if wanted.startswith(KEY_MARK):
-            wanted = wanted.removeprefix(KEY_MARK).partition("_")[0]
         with self.database.read() as db:
-            matches = registry_rows.find_named_keys(db, wanted)
-        standing = [key for key in matches if key.revoked_at is None] or matches
-        if not standing:
-            msg = "No access key has this name or prefix."
-            raise NotFound(msg, hint="'lore key list' shows them.")
-        if len(standing) > 1:
-            msg = "Several access keys have this name."
-            raise InvalidInput(msg, hint="Give the prefix of the one you mean.")
-        prefix, now = standing[0].prefix, self.database.now()
+            prefix = access.choose(
+                name_or_prefix, partial(registry_rows.find_named_keys, db)
+            ).prefix
+        now = self.database.now()
         self.database.write(partial(registry_rows.revoke_key, prefix=prefix, now=now))
         with self.database.read() as db:
             return registry_rows.find_named_keys(db, prefix)[0]

@@ -26,6 +26,7 @@ from lore.store.codec import (
 )
 from lore.store.fragments import LIVING_FRAGMENT, VISIBLE_FRAGMENT
 from lore.store.items import type_number
+from lore.store.overview import is_known_empty
 from lore.store.sql_connection import Connection, among, id_blob, int_array
 from lore.text.message_features import FROM_USER
 
@@ -65,7 +66,9 @@ def load_candidates(
     excluded_sessions: Sequence[int] = (),
 ) -> CandidateRows:
     """Load the items that may be shown: not deleted, superseded, faded or out of scope."""
-    rows = db.rows(_ROWS, **_bound(ns, project_n, session_n)) if len(ns) else []
+    has_messages = not is_known_empty(db, "messages")
+    sql = _ROWS_AMONG_MESSAGES if has_messages else _ROWS_WITHOUT_MESSAGES
+    rows = db.rows(sql, **_bound(ns, project_n, session_n)) if len(ns) else []
     if excluded_sessions:
         rows = [row for row in rows if row[2] not in excluded_sessions]
     if trusted_only:
@@ -95,23 +98,36 @@ def _bound(ns: Numbers, project_n: int | None, session_n: int | None) -> dict[st
 
 _FRAGMENT, _MESSAGE = type_number("fragment"), type_number("message")
 
-_ROWS = f"""
-SELECT i.n, i.type, coalesce(i.session_n, 0), coalesce(i.project_n, 0), i.created_at, i.tokens,
-    coalesce(m.ordinal, 0), coalesce(m.traits, 0), coalesce(b.n, 0),
+_OF_MESSAGE = """coalesce(m.ordinal, 0), coalesce(m.traits, 0), coalesce(b.n, 0),
     coalesce((SELECT o.n FROM messages o WHERE o.session_n = m.session_n
         AND o.ordinal = m.ordinal - 2), 0),
     coalesce((SELECT o.n FROM messages o WHERE o.session_n = m.session_n
         AND o.ordinal = m.ordinal + 1), 0),
-    coalesce(b.traits, 0),
-    coalesce(f.relevance, 0), coalesce(f.importance, 0), coalesce(f.confidence, 0),
-    coalesce(m.speaker, ''), coalesce(b.speaker, '')
-FROM items i LEFT JOIN messages m ON m.n = i.n LEFT JOIN fragments f ON f.n = i.n
-    LEFT JOIN messages b ON b.session_n = m.session_n AND b.ordinal = m.ordinal - 1
+    coalesce(b.traits, 0)"""
+
+_MESSAGES = """LEFT JOIN messages m ON m.n = i.n
+    LEFT JOIN messages b ON b.session_n = m.session_n AND b.ordinal = m.ordinal - 1"""
+
+_ROWS = f"""
+SELECT i.n, i.type, coalesce(i.session_n, 0), coalesce(i.project_n, 0), i.created_at, i.tokens,
+    {{of_message}},
+    coalesce(f.relevance, 0), coalesce(f.importance, 0), coalesce(f.confidence, 0), {{speakers}}
+FROM items i LEFT JOIN fragments f ON f.n = i.n
+    {{messages}}
 WHERE {among("i.n", "ns")}
     AND (i.type <> {_FRAGMENT} OR ({VISIBLE_FRAGMENT}))
     AND {items.applies_sql("i")}
     AND (:session_n IS NULL OR i.session_n = :session_n)
 """
+
+_ROWS_AMONG_MESSAGES = _ROWS.format(
+    of_message=_OF_MESSAGE,
+    speakers="coalesce(m.speaker, ''), coalesce(b.speaker, '')",
+    messages=_MESSAGES,
+)
+
+_ROWS_WITHOUT_MESSAGES = _ROWS.format(of_message="0, 0, 0, 0, 0, 0", speakers="'', ''", messages="")
+"""For a memory that has no messages: five lookups less for each item."""
 
 
 def searchable_texts(db: Connection, ns: Sequence[int], most_chars: int) -> dict[int, str]:

@@ -21,7 +21,12 @@ from lore.store import files, migrations, sqlite
 from lore.store.codec import pack_json, unpack_json
 from lore.store.overview import loaded_overview
 from lore.store.sql_connection import Connection
-from lore.store.sqlite.database_file import external_columns, external_rows, open_external
+from lore.store.sqlite.database_file import (
+    companion_files,
+    external_columns,
+    external_rows,
+    open_external,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -110,6 +115,7 @@ def key_digest(key: str) -> str:
 __all__ = [
     "Connection",
     "Database",
+    "companion_files",
     "external_columns",
     "external_rows",
     "open_database",
@@ -144,6 +150,9 @@ class Database:
 
     keeps_connections = True
     """Whether idle connections are kept here; an engine with a pool has its own."""
+
+    has_index_files = True
+    """Whether vectors are searched in files beside the database; an engine may search its rows."""
 
     def __init__(
         self,
@@ -281,7 +290,7 @@ class Database:
             epoch = str(find_meta(db, "epoch"))
         if self.vector_server is None:
             return self.open_own_index(folder, identity=identity, dimension=dimension, epoch=epoch)
-        from lore.index.qdrant_points import QdrantPoints  # an extra, and a slow import
+        from lore.index.qdrant_points import QdrantPoints, outage_of  # an extra, a slow import
         from lore.store.qdrant_index import QdrantIndex
 
         return QdrantIndex(
@@ -289,6 +298,7 @@ class Database:
             QdrantPoints(self.vector_server, identity=identity, dimension=dimension, epoch=epoch),
             identity=identity,
             fallback=partial(self.search_stored, identity),
+            outage=outage_of(self.vector_server.url) if self.vector_server.is_of_many else None,
         )
 
     def open_own_index(
@@ -310,6 +320,12 @@ class Database:
         from lore.store import vectors
 
         return vectors.scan_stored(db, vectors.find_embedder(db, identity), unit, k, where)
+
+    def dump_rows(self, *, portable: bool = True) -> Iterator[bytes]:
+        """Yield every row as a line of JSON, all of one moment; that of a file is portable."""
+        del portable
+        with self.read() as db:
+            yield from sqlite.dump_rows(db)
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database file."""
@@ -401,7 +417,7 @@ class Database:
         return [write for write in group if write.future.set_running_or_notify_cancel()], last
 
 
-def open_on_server(
+def open_on_server(  # noqa: PLR0913 - how a memory is opened, by name
     url: str,
     owner: str,
     path: Path,
@@ -409,6 +425,7 @@ def open_on_server(
     busy_timeout_s: float,
     now: clock.Clock = clock.now,
     connections: int = 32,
+    cache_mb: int = 256,
     create: bool = True,
 ) -> PostgresDatabase:
     """Open the memory of an owner on a PostgreSQL server; `path` is where its local files are.
@@ -430,7 +447,7 @@ def open_on_server(
         files.make_folder(path.parent)
     return open_postgres(
         url, owner, path, busy_timeout_s=busy_timeout_s, now=now, connections=connections,
-        create=create,
+        cache_mb=cache_mb, create=create,
     )  # fmt: skip
 
 

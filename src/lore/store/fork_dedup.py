@@ -120,27 +120,23 @@ def link_forks(db: Connection, session_n: int, fresh: Sequence[PreparedMessage])
         return
     moments = [clock.to_us(message.new.created_at) for message in fresh]
     sql = (
-        f"SELECT s.n, own.started_at, {_FINGERPRINT_COLUMNS} FROM sessions own JOIN sessions s"
+        f"SELECT s.n, {_FINGERPRINT_COLUMNS} FROM sessions own JOIN sessions s"
         " ON s.agent = own.agent AND s.project_n IS NOT DISTINCT FROM own.project_n"
         " JOIN messages m ON m.session_n = s.n AND m.channel = :channel"
         " AND m.ordinal = (SELECT min(ordinal) FROM messages WHERE session_n = s.n)"
         " JOIN items i ON i.n = m.n WHERE own.n = :n AND s.n <> :n AND s.parent_n IS NULL"
-        " AND s.started_at BETWEEN :first AND :last"
+        " AND s.started_at BETWEEN :first AND :last AND own.started_at < i.created_at"
     )
     rows = db.rows(sql, n=session_n, channel=_FILE_CHANNEL, first=min(moments), last=max(moments))
     begun = {row[-1] for row in rows}
     marks = {
         _fingerprint(message) for message, at in zip(fresh, moments, strict=True) if at in begun
     }
-    forks = [n for n, began, *same in rows if _began_before(began, _Fingerprint(*same), marks)]
+    forks = [n for n, *same in rows if _Fingerprint(*same) in marks]
     kin = set(_related_sessions(db, session_n)) if forks else set()
     for fork in forks:
         if fork not in kin:
             set_parent(db, fork, session_n)
-
-
-def _began_before(began: int, first: _Fingerprint, marks: set[_Fingerprint]) -> bool:
-    return first in marks and began < first.at
 
 
 def set_parent(db: Connection, session_n: int, parent_n: int) -> None:

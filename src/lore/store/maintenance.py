@@ -44,7 +44,7 @@ from lore.store.sql_connection import Connection, id_blob
 from lore.text import entities
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from concurrent.futures import Future
 
 
@@ -301,6 +301,19 @@ def _read_tombstones(path: Path) -> dict[str, str]:
         return history.all_tombstones(db) if migrations.check(db) else {}
 
 
+def load_file(database: Database, lines: Iterable[bytes]) -> int:
+    """Load a portable dump into a new file, all or nothing; return how many rows it has."""
+    counts = []
+
+    def work(db: Connection) -> None:
+        counts.append(sqlite.load_rows(db, lines))
+        index_words(db)
+        _new_epoch(db)
+
+    database.write_alone(work)
+    return counts[0]
+
+
 def _new_epoch(db: Connection) -> None:
     db.run("UPDATE meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
     db.run("DELETE FROM meta WHERE key = :key", key=backup_seals.SEAL_KEY)
@@ -451,8 +464,8 @@ def check_keywords(database: Database) -> list[str]:
 _BATCH = 500
 
 
-def rebuild_keywords(db: Connection) -> int:
-    """Rebuild the keyword index and the mentions; return the number of entries."""
+def index_words(db: Connection) -> None:
+    """Build the keyword index from the rows that it is derived from."""
     keywords.clear(db)
     ns = db.column("SELECT n FROM messages ORDER BY n")
     for start in range(0, len(ns), _BATCH):
@@ -465,6 +478,11 @@ def rebuild_keywords(db: Connection) -> int:
         keywords.add_fragment(db, *row)
     for n in db.column("SELECT n FROM sessions"):
         keywords.index_session(db, n)
+
+
+def rebuild_keywords(db: Connection) -> int:
+    """Rebuild the keyword index and the mentions; return the number of entries."""
+    index_words(db)
     db.run("DELETE FROM mentions")
     db.run("DELETE FROM entities")
     for n, content, summary in db.rows("SELECT n, content, summary FROM fragments ORDER BY n"):
@@ -484,7 +502,7 @@ def collect_stats(db: Connection, *, embedder: str, notice: str) -> Stats:
     sizes = {table: int(db.value(f"SELECT count(*) FROM {table}")) for table in tables}
     standing = db.value("SELECT count(*) FROM standing WHERE state IN ('stands', 'confirmed')")
     return Stats(
-        path=db.place,
+        path=db.shown_place,
         bytes=db.size(),
         messages=counts["message"],
         distillations=counts["distillation"],

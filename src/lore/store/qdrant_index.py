@@ -21,7 +21,7 @@ import numpy as np
 from lore.errors import IndexUnavailable
 from lore.index.nearest_items import NEWEST
 from lore.index.numbers import is_among, unique
-from lore.index.qdrant_points import EXACT_POINTS, QdrantPoints
+from lore.index.qdrant_points import EXACT_POINTS, Outage, QdrantPoints, is_unreachable
 from lore.index.quantization import unit_rows
 from lore.store import vectors
 
@@ -65,12 +65,15 @@ class QdrantIndex:
         identity: str,
         fallback: Fallback,
         monotonic: Callable[[], float] = time.monotonic,
+        outage: Outage | None = None,
     ) -> None:
+        """Follow the vectors of an embedder; `outage` is shared by the memories with one server."""
         self._database = database
         self._points = points
         self._identity = identity
         self._fallback = fallback
         self._monotonic = monotonic
+        self._outage = outage or Outage()
         self._lock = threading.RLock()
         self._sent: Int64s | None = None
         """What Qdrant has, by change number; None: unknown."""
@@ -82,16 +85,17 @@ class QdrantIndex:
     def notice(self) -> str:
         """Return why Qdrant is not searched, or an empty text; it is asked if that is unknown."""
         with self._lock:
-            if self._reach() or self._error is None:
+            error = None if self._reach() else self._error or self._outage.error
+            if error is None:
                 return ""
-            return f"{self._error}. The vectors in the database are searched instead."
+            return f"{error}. The vectors in the database are searched instead."
 
     @property
     def last_seq(self) -> int:
         """The change number up to which Qdrant has all vectors; the newest while it is away."""
         with self._lock, self._database.read() as db:
             self._follow(db)
-            return NEWEST if self._sent is None else self._last_seq
+            return self._last_seq if self._is_there else NEWEST
 
     def __len__(self) -> int:
         with self._database.read() as db:
@@ -120,7 +124,7 @@ class QdrantIndex:
         of the vectors that these replace.
         """
         with self._lock:
-            if self._sent is None or (after_seq is not None and self._last_seq < after_seq):
+            if not self._is_there or (after_seq is not None and self._last_seq < after_seq):
                 return
             fresh = [at for at, row in enumerate(rows) if row.seq > self._last_seq]
             if not fresh:
@@ -185,7 +189,7 @@ class QdrantIndex:
             nearest = self._search(unit, k, where) if self._is_current(db) else None
             if nearest is None:
                 nearest = self._fallback(db, unit, k, where)
-            if nearest is None and self._sent is not None:  # not all of it is there, but most
+            if nearest is None and self._is_there:  # not all of it is there, but most
                 nearest = self._search(unit, k, where)
         return nearest or (np.empty(0, np.int64), np.empty(0, np.float32))
 
@@ -220,8 +224,18 @@ class QdrantIndex:
 
     # Methods below expect `self._lock` to be held, or take it.
 
+    @property
+    def _is_there(self) -> bool:
+        """Whether Qdrant was compared with the database, and is not known to be silent."""
+        return self._sent is not None and self._monotonic() >= self._outage.until_s
+
     def _reach(self) -> bool:
-        """Return whether Qdrant is there and compared with the database; try if it is time."""
+        """Return whether Qdrant is there and compared with the database; try if it is time.
+
+        While it is silent for one memory, no other waits for it.
+        """
+        if self._monotonic() < self._outage.until_s:
+            return False
         if self._sent is not None:
             return True
         if self._monotonic() < self._retry_at_s:
@@ -242,6 +256,8 @@ class QdrantIndex:
             log.warning("vector database unavailable", extra={"error": str(error)})
         self._error, self._sent = error, None
         self._retry_at_s = self._monotonic() + RETRY_AFTER_S
+        if is_unreachable(error):
+            self._outage.until_s, self._outage.error = self._retry_at_s, error
 
     def _compare_all(self) -> None:
         """Compare all points with the database: delete what is not stored, find what is missing."""
@@ -263,7 +279,7 @@ class QdrantIndex:
         with self._lock:
             self._follow(db)
             newest = vectors.newest_change(db, self._embedder_n(db))
-            return self._sent is not None and newest <= self._last_seq
+            return self._is_there and newest <= self._last_seq
 
     def _follow(self, db: Connection) -> None:
         """Remove what was deleted since; once in a snapshot of the database."""

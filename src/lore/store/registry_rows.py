@@ -141,6 +141,18 @@ def set_state(db: Connection, key: str, value: str) -> None:
     db.upsert("server_state", ("key",), key=key, value=value)
 
 
+def list_states(db: Connection, prefix: str) -> list[str]:
+    """Return the keys with a prefix under which the server noted something about itself."""
+    sql = "SELECT key FROM server_state WHERE substr(key, 1, :length) = :prefix ORDER BY key"
+    return db.column(sql, length=len(prefix), prefix=prefix)
+
+
+def delete_states(db: Connection, prefix: str) -> None:
+    """Delete what the server noted about itself under keys with a prefix."""
+    sql = "DELETE FROM server_state WHERE substr(key, 1, :length) = :prefix"
+    db.run(sql, length=len(prefix), prefix=prefix)
+
+
 def list_owners(db: Connection, *, removed: bool = False) -> list[Owner]:
     """Return the owners by name; those who were removed and may have a folder left, if asked."""
     condition = "removed_at IS NOT NULL" if removed else "removed_at IS NULL"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from lore import local_files
 from lore.errors import SchemaTooNew
 
 if TYPE_CHECKING:
@@ -232,10 +233,18 @@ class Connection(ABC):
     def size(self) -> int:
         """Return the size of the memory in bytes."""
 
+    engine: ClassVar[str] = "SQLite"
+    """The name of the engine, for people."""
+
     @property
     def place(self) -> str:
         """Where the memory is, as people see it."""
         return str(self.path)
+
+    @property
+    def shown_place(self) -> str:
+        """Where the memory is; for callers of a server for many people, on which engine alone."""
+        return self.engine if local_files.are_withheld() else self.place
 
     @abstractmethod
     def journal_mode(self) -> str:

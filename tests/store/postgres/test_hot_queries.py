@@ -162,7 +162,7 @@ def test_functions_that_search_words_name_the_owner(memory: Memory) -> None:
     with memory.database.read() as db:
         bodies = db.rows(
             "SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'lore'::regnamespace"
-            " AND prosecdef AND (proname LIKE 'search%words' OR proname = 'match_words')"
+            " AND prosecdef AND (proname LIKE 'uses_in%words' OR proname = 'match_words')"
         )
     assert len(bodies) == 6
     for name, body in bodies:

@@ -79,7 +79,7 @@ def test_without_an_owner_nothing_is_visible_and_nothing_can_be_written(
 ) -> None:
     database.write(lambda db: add_fragment(db, 1))
     assert app.execute("SELECT count(*) FROM items").fetchall() == [(0,)]
-    assert app.execute("SELECT n FROM search_fragment_words('{x}', '{1}')").fetchall() == []
+    assert app.execute("SELECT ns FROM uses_in_fragment_words('{x}', '{1}')").fetchall() == []
     with pytest.raises(psycopg.Error):
         app.execute("INSERT INTO meta (key, value) VALUES ('a', 'b')")
 

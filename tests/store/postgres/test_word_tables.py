@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,32 @@ def test_scores_are_those_of_sqlite(query: str, database: PostgresDatabase, tmp_
     assert scores == pytest.approx(expected, rel=0.5 if query in PHRASES else 1e-6)
 
 
+def fill_with_one_word(db: Connection) -> None:
+    """Add rows with a word up to seven times in a column, and 40 times in some."""
+    counts = [*product(range(8), range(8)), (1, 40), (40, 0), (20, 21)]
+    for n, (in_summary, in_content) in enumerate(counts, 1):
+        kind = "fact" if n % 2 else "decision"
+        keywords.add_fragment(db, n, "fact " * in_summary, "fact " * in_content + "tide", kind)
+    for n in range(100, 300):  # that the word is rare enough to count
+        keywords.add_fragment(db, n, "ferry", "tide", "decision")
+
+
+def test_uses_count_by_column_however_many_they_are(
+    database: PostgresDatabase, tmp_path: Path
+) -> None:
+    file = open_database(tmp_path / "m.db", busy_timeout_s=5, backups=None, now=at_noon)
+    found = []
+    with closing(file):
+        for one in (file, database):
+            one.write(fill_with_one_word)
+            with one.read() as db:
+                weights = (6.0, 2.0, 3.0)
+                hits = keywords.search(db, "fragment_words", '"fact"', limit=500, weights=weights)
+                found.append(dict(hits))
+    assert len(found[0]) > 60
+    assert found[1] == pytest.approx(found[0], rel=1e-6)
+
+
 def test_counts_and_phrases_are_those_of_the_index(database: PostgresDatabase) -> None:
     def work(db: Connection) -> tuple[int, list[int], list[int]]:
         keywords.add_fragment(db, 1, "the ferry", "leaves the harbour at noon", "fact")
@@ -77,7 +104,7 @@ def test_removed_rows_leave_the_totals(database: PostgresDatabase) -> None:
 def test_a_word_is_stored_with_letters_of_its_owner(database: PostgresDatabase) -> None:
     database.write(fill)
     with database.read() as db:
-        assert db.value("SELECT owned_query('''' || chr(1) || 'noon''')") == (
+        assert db.value("SELECT owned_query('''' || chr(1) || 'noon''')::text") == (
             f"'{str(database.owner)[:6]}noon'"
         )
 

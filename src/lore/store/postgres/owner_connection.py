@@ -25,7 +25,7 @@ from psycopg.abc import DumperKey
 from psycopg.adapt import Buffer, Dumper, Loader, PyFormat
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Format, TransactionStatus
-from psycopg.types.numeric import Int8BinaryDumper
+from psycopg.types.numeric import Int8BinaryDumper, NumericBinaryLoader
 
 from lore.errors import (
     InvalidInput,
@@ -45,11 +45,15 @@ from lore.store.postgres.dialect import (
     translate,
     translate_query,
 )
+from lore.store.postgres.owner_vector_cache import VectorCache
+from lore.store.row_lines import NUL, NUL_SIGN
 from lore.store.sql_connection import BoundArray, Connection, FullText, Row, newer_schema_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 SCHEMA = "lore"
 """The schema of all tables, functions and extensions of Lore."""
@@ -77,10 +81,6 @@ _PLANNING = "SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable
 """Statements are short: planning or compiling one takes longer than running it. A prepared one is
 planned once, whatever the values. No statement wants the rows of all owners, so each table is read
 by an index, which begins with the owner, also while it is small."""
-
-_NUL = "\0"
-_NUL_SIGN = "\N{SYMBOL FOR NULL}"
-"""PostgreSQL has no text with a zero character; it is stored as the sign for it."""
 
 
 def owner_of(name: str) -> uuid.UUID:
@@ -143,7 +143,7 @@ class _ArrayDumper(Dumper):
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace(_NUL, _NUL_SIGN)
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace(NUL, NUL_SIGN)
 
 
 class _NumbersDumper(Dumper):
@@ -203,6 +203,39 @@ class _NumberLoader(Loader):
         return int(number) if number == number.to_integral_value() else float(number)
 
 
+class _BinaryNumberLoader(NumericBinaryLoader):
+    """Reads the same as the server stores it."""
+
+    def load(self, data: Buffer) -> int | float:  # type: ignore[override]
+        number = super().load(data)
+        return int(number) if number == number.to_integral_value() else float(number)
+
+
+_ARRAY_HEAD_BYTES = 20
+"""What stands before the elements of an array with one dimension; an empty one is shorter."""
+
+
+class _Int8ArrayLoader(Loader):
+    """Reads an array of numbers, without NULL, as one of numpy."""
+
+    format = Format.BINARY
+    kind: ClassVar = np.dtype([("size", ">i4"), ("value", ">i8")])
+    native: ClassVar[type] = np.int64
+
+    def load(self, data: Buffer) -> NDArray[Any]:
+        if len(data) <= _ARRAY_HEAD_BYTES:
+            return np.empty(0, self.native)
+        elements = np.frombuffer(data, self.kind, offset=_ARRAY_HEAD_BYTES)
+        return elements["value"].astype(self.native)
+
+
+class _Float8ArrayLoader(_Int8ArrayLoader):
+    """Reads an array of floats, without NULL, as one of numpy."""
+
+    kind = np.dtype([("size", ">i4"), ("value", ">f8")])
+    native = np.float64
+
+
 def _register(raw: psycopg.Connection[Any]) -> None:
     raw.adapters.register_dumper(BoundArray, _ArrayDumper)
     raw.adapters.register_dumper(BoundArray, _BoundDumper)
@@ -210,6 +243,9 @@ def _register(raw: psycopg.Connection[Any]) -> None:
     raw.adapters.register_dumper(int, Int8BinaryDumper)
     raw.adapters.register_dumper(bool, _BoolDumper)
     raw.adapters.register_loader("numeric", _NumberLoader)
+    raw.adapters.register_loader("numeric", _BinaryNumberLoader)
+    raw.adapters.register_loader(postgres.types["int8"].array_oid, _Int8ArrayLoader)
+    raw.adapters.register_loader(postgres.types["float8"].array_oid, _Float8ArrayLoader)
 
 
 def _check_address(url: str) -> None:
@@ -261,6 +297,7 @@ class Pool:
     """How long to wait for a connection if all are in use."""
     is_prepared: bool = False
     """Whether the schema was created or found up to date by this process."""
+    vectors: VectorCache = field(default_factory=VectorCache)
     _idle: list[psycopg.Connection[Any]] = field(default_factory=list)
     _in_use: int = 0
     _users: int = 0
@@ -275,6 +312,7 @@ class Pool:
         with self._lock:
             if self._process != os.getpid():
                 self._idle, self._in_use, self._process = [], 0, os.getpid()
+                self.vectors = VectorCache(self.vectors.most_bytes)
             most = self.most if writes else self.most - max(1, self.most // _WRITERS_SHARE)
             if not self._lock.wait_for(lambda: self._in_use < most, self.wait_s):
                 msg = "All connections to the database are in use."
@@ -292,6 +330,7 @@ class Pool:
                 raw = self._idle.pop() if self._idle else None
             if raw is None or (not raw.closed and _answers(raw)):
                 return raw
+            self.vectors.clear()  # the server may come back with an older state
 
     def _end_use(self) -> None:
         with self._lock:
@@ -315,6 +354,8 @@ class Pool:
     def give_back(self, raw: psycopg.Connection[Any]) -> None:
         """End the use of a connection, and keep it for the next transaction of any owner."""
         self._end_use()
+        if raw.closed:
+            self.vectors.clear()
         if raw.closed or raw.info.transaction_status != TransactionStatus.IDLE:
             raw.close()
             return
@@ -335,6 +376,8 @@ class Pool:
         with self._lock:
             self._users -= 1
             idle, self._idle = (self._idle, []) if self._users <= 0 else ([], self._idle)
+            if self._users <= 0:
+                self.vectors.clear()
         for raw in idle:
             raw.close()
 
@@ -364,6 +407,7 @@ class PostgresConnection(Connection):
     __slots__ = ("_busy_timeout_s", "_defines", "_is_closed", "owner", "pool", "raw")
 
     words: ClassVar[FullText] = word_tables
+    engine: ClassVar[str] = "PostgreSQL"
 
     def __init__(
         self,
@@ -410,6 +454,7 @@ class PostgresConnection(Connection):
         except StoreError:
             if self.pool is None or not self.raw.closed:
                 raise
+            self.pool.vectors.clear()
             self.raw = self.pool.connect()
             self._execute(sql)
 
@@ -491,7 +536,7 @@ class PostgresConnection(Connection):
     ) -> psycopg.Cursor[Any]:
         try:
             if prepares:
-                return psycopg.Cursor(self.raw).execute(sql, params)
+                return psycopg.Cursor(self.raw).execute(sql, params, binary=True)
             return self.raw.execute(sql, params)
         except (psycopg.Error, UnicodeError, OverflowError) as error:
             raise self._translated(error) from error
@@ -583,9 +628,9 @@ _DEFINITION = re.compile(r"\s*(?:CREATE|ALTER|DROP|SELECT create_word_table)\b")
 
 def _storable(params: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return values with the sign for a zero character in place of it."""
-    if any(isinstance(value, str) and _NUL in value for value in params.values()):
+    if any(isinstance(value, str) and NUL in value for value in params.values()):
         return {
-            name: value.replace(_NUL, _NUL_SIGN) if isinstance(value, str) else value
+            name: value.replace(NUL, NUL_SIGN) if isinstance(value, str) else value
             for name, value in params.items()
         }
     return params

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 import psycopg
 
-from lore.errors import LoreError, SchemaTooNew, StoreDamaged
+from lore.store import maintenance, row_lines
+from lore.store.postgres import vector_rows
 from lore.store.postgres.owner_connection import SCHEMA, PostgresConnection, translate_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-_FORMAT = 1
-"""The form of the lines: a head, each table with its rows after it, and the number of all rows."""
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 8_000_000
 """Rows that one statement inserts; an array of JSON has at most 256 MB."""
 
 _NUMBERS = "used_numbers"
 """Deleting rows of other tables writes here."""
+
+_DERIVED = (_NUMBERS, "word_totals", "vector_rows")
+"""Tables that only PostgreSQL has, like those with words; a portable dump has none of them."""
 
 _COLUMNS = f"""
 SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum),
@@ -57,11 +58,20 @@ def erase(db: PostgresConnection) -> None:
     db.rows("SELECT unregister_owner()")
 
 
-def dump(db: PostgresConnection) -> Iterator[bytes]:
-    """Yield every row of the owner as a line of JSON, in the snapshot that is open."""
-    yield orjson.dumps({"rows": _FORMAT, "schema": _schema(db)})
+def dump(db: PostgresConnection, *, portable: bool = False) -> Iterator[bytes]:
+    """Yield every row of the owner as a line of JSON, in the snapshot that is open.
+
+    A portable dump can be loaded by any engine, which derives the rest again.
+    """
+    tables = _tables(db)
+    if portable:
+        tables = [one for one in tables if not one.words and one.name not in _DERIVED]
+        numbers = {name: db.next_number(name) for name in row_lines.NUMBERED_TABLES}
+        yield from row_lines.portable_head(_migrations(db), numbers)
+    else:
+        yield orjson.dumps({"rows": row_lines.FORMAT, "schema": _schema(db)})
     count = 0
-    for table in _tables(db):
+    for table in tables:
         yield orjson.dumps({"table": table.name})
         for line in _table_lines(db, table):
             count += 1
@@ -92,14 +102,16 @@ def load(db: PostgresConnection, lines: Iterable[bytes]) -> int:
 
     Cursors of other machines are void then, as after any restored backup.
     """
-    rows = iter(lines)
-    _check_head(db, _parse(next(rows, b"{}")))
+    rows = map(row_lines.parse, lines)
+    is_portable = row_lines.check_head(next(rows, {}), _schema(db), _migrations(db))
     db.rows("SELECT register_owner()")
     loader = _Loader(db)
     for line in rows:
-        loader.add(_parse(line))
+        loader.add(line)
     if loader.announced != loader.count:
-        raise _damaged(reason="It is cut off.")
+        raise row_lines.damaged_error(reason="It is cut off.")
+    if is_portable:
+        _derive(db, loader.numbers)
     db.rows("SELECT skip_used_numbers()")
     db.rows(
         "SELECT ensure_graph(dimension) FROM"
@@ -107,6 +119,19 @@ def load(db: PostgresConnection, lines: Iterable[bytes]) -> int:
     )
     db.run("UPDATE meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
     return loader.count
+
+
+def _derive(db: PostgresConnection, numbers: dict[str, int]) -> None:
+    """Index the words and the vectors of rows that another engine had."""
+    for table, number in numbers.items():
+        db.set_next_number(table, number)
+    maintenance.index_words(db)
+    seq = 0
+    sql = "SELECT seq, n, embedder_n, vector FROM vectors WHERE seq > :seq ORDER BY seq LIMIT :most"
+    while stored := db.rows(sql, seq=seq, most=_ROWS_AT_ONCE):
+        db.index_vectors([row[1:] for row in stored])
+        seq = stored[-1][0]
+    vector_rows.finish_graphs(db)
 
 
 class _Loader:
@@ -118,21 +143,24 @@ class _Loader:
         self._table: _Table | None = None
         self._batch: list[bytes] = []
         self._bytes = 0
+        self.numbers: dict[str, int] = {}
         self.count = 0
         self.announced = -1
 
     def add(self, line: dict[str, Any]) -> None:
-        """Take the next line: a row, the name of a table, or the end."""
+        """Take the next line: a row, the name of a table, the next numbers, or the end."""
         if set(line) == {"table"}:
             self._insert()
             self._table = self._tables.get(str(line["table"]))
+        elif set(line) == {"next"}:
+            self.numbers = line["next"]
         elif set(line) == {"end"}:
             self._insert()
             self.announced = line["end"]
         elif self._table is None:
-            raise _damaged(reason="It has rows of no table that is known.")
+            raise row_lines.damaged_error(reason="It has rows of no table that is known.")
         else:
-            self._batch.append(orjson.dumps(line))
+            self._batch.append(orjson.dumps(row_lines.without_nul(line)))
             self._bytes += len(self._batch[-1])
             # Rows that refer to each other are inserted at once.
             is_full = len(self._batch) >= _ROWS_AT_ONCE or self._bytes >= _BYTES_AT_ONCE
@@ -156,33 +184,14 @@ class _Loader:
         self._batch, self._bytes = [], 0
 
 
-def _check_head(db: PostgresConnection, head: dict[str, Any]) -> None:
-    if head.get("rows") != _FORMAT:
-        raise _damaged(reason="It is no dump of a memory.")
-    if head.get("schema") != _schema(db):
-        msg = "The backup was made by another version of Lore, with other tables."
-        raise SchemaTooNew(msg, hint="Restore it with that version, then upgrade.")
-
-
-def _parse(line: bytes) -> dict[str, Any]:
-    try:
-        parsed = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise _damaged(reason="It has a line that is no JSON.") from error
-    if not isinstance(parsed, dict):
-        raise _damaged(reason="It has a line that is no row.")
-    return parsed
-
-
-def _damaged(*, reason: str) -> LoreError:
-    msg = f"The dump of a memory is damaged: {reason}"
-    return StoreDamaged(msg, hint="Take another backup; nothing was restored.")
-
-
 def _schema(db: PostgresConnection) -> list[str]:
     """Return what the form of the tables depends on."""
     newest = db.value("SELECT max(n) FROM revisions")
-    return [*sorted(db.column("SELECT name FROM migrations")), f"revision {newest}"]
+    return [*sorted(_migrations(db)), f"revision {newest}"]
+
+
+def _migrations(db: PostgresConnection) -> list[str]:
+    return db.column("SELECT name FROM migrations")
 
 
 def _tables(db: PostgresConnection) -> list[_Table]:

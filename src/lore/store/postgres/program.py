@@ -7,7 +7,7 @@ from lore.store import migrations
 SCHEMA_LOCK = 0x6C6F7265
 """The lock under which one process changes the schema, while every writer shares it."""
 
-REVISION = 2
+REVISION = 3
 """The revision of the functions in `schema.py`; they are created again when it changes."""
 
 OLDEST_REVISION = REVISION

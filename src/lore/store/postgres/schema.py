@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -33,9 +33,6 @@ _NOBODY = UUID(int=0)
 _OWNER_ROLE = "lore_owner"
 """The role that owns the tables: policies hold for it too, also while it changes the schema."""
 
-_K1, _B = 1.2, 0.75
-"""The constants of BM25 that FTS5 has."""
-
 _PI2_6 = 1.64493406685
 _MAX_COUNT = 64
 
@@ -50,6 +47,38 @@ def _count_bounds() -> str:
         sums.append(sums[-1] + 1 / (i * i))
     return ",".join(f"{(low + high) / 2 / _PI2_6:.9f}" for low, high in pairwise(sums))
 
+
+_FEW_USES = 5
+"""Uses of a word in a row that one call of `ts_rank` tells by column."""
+
+_RANK_WEIGHTS = (1.0, 0.05, 0.002)
+"""Weights of the three columns for which no two sums of few uses are alike."""
+
+_MORE_USES = -1
+
+_RANK_ERROR = 5e-6
+"""More than the error of `ts_rank`, which has 32 bits, and less than half a step between sums."""
+
+
+def _rank_table() -> tuple[str, list[str]]:
+    """Return bounds of `ts_rank` around each sum of few uses, and for these uses by column.
+
+    Between two sums there is a sign for more uses: an array with NULL would be read slowly.
+    """
+    sums = {}
+    counts = range(_FEW_USES + 1)
+    for uses in product(counts, counts, counts):
+        weights = [w for w, count in zip(_RANK_WEIGHTS, uses, strict=True) for _ in range(count)]
+        if 0 < len(weights) <= _FEW_USES:
+            sums[sum(w / i**2 for i, w in enumerate(weights, 1)) / _PI2_6] = uses
+    ordered = sorted(sums.items())
+    bounds = [f"{rank + side:.9f}" for rank, _ in ordered for side in (-_RANK_ERROR, _RANK_ERROR)]
+    columns = [",".join(f"{uses[i]},{_MORE_USES}" for _, uses in ordered) for i in range(3)]
+    return ",".join(bounds), columns
+
+
+_RANK_LABELS = ",".join(map(str, reversed(_RANK_WEIGHTS)))
+_RANK_BOUNDS, (_USES_OF_A, _USES_OF_B, _USES_OF_C) = _rank_table()
 
 _FUNCTIONS = f"""
 CREATE OR REPLACE FUNCTION current_owner() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
@@ -127,6 +156,19 @@ BEGIN
     RETURN NULL;
 END $$;
 
+-- Once in a transaction, unless a savepoint before it is rolled back.
+CREATE OR REPLACE FUNCTION count_vector_change() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    own text := current_setting('lore.owner', true);
+BEGIN
+    IF current_setting('lore.vectors_changed', true) IS DISTINCT FROM own THEN
+        INSERT INTO used_numbers (name, last) VALUES ('vector changes', 1)
+        ON CONFLICT (owner, name) DO UPDATE SET last = used_numbers.last + 1;
+        PERFORM set_config('lore.vectors_changed', own, true);
+    END IF;
+    RETURN NULL;
+END $$;
+
 CREATE OR REPLACE FUNCTION owned_words(words text) RETURNS tsvector
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN replace(words, chr(1), left(current_owner()::text, 6))::tsvector;
@@ -160,56 +202,53 @@ END $$;
 CREATE OR REPLACE FUNCTION create_word_search(of_table text) RETURNS void
 LANGUAGE plpgsql AS $create$
 BEGIN
+    EXECUTE format('DROP FUNCTION IF EXISTS %I', 'search_' || of_table);
     EXECUTE replace($function$
-CREATE OR REPLACE FUNCTION search_word_table(phrases text[], weights float8[])
-RETURNS TABLE (n bigint, score float8)
+CREATE OR REPLACE FUNCTION uses_in_word_table(phrases text[], weights float8[])
+RETURNS TABLE (entries bigint, total bigint, ns bigint[], lengths bigint[], uses float8[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
 DECLARE
     own uuid := current_owner();
     queries tsquery[] := ARRAY(SELECT owned_query(one) FROM unnest(phrases) AS one);
-    any_of tsquery := owned_query('(' || array_to_string(phrases, ') | (') || ')');
     -- Uses up to a column count with its weight, less that of the next.
     of_a float8 := weights[1] - coalesce(weights[2], 0);
     of_b float8 := coalesce(weights[2], 0) - coalesce(weights[3], 0);
     of_c float8 := coalesce(weights[3], 0);
-    rows_in_all float8; average float8;
+    few_uses float8[] := ARRAY(SELECT
+        CASE WHEN a = {_MORE_USES} THEN {_MORE_USES} ELSE
+            weights[1] * a + coalesce(weights[2], 0) * b + coalesce(weights[3], 0) * c END
+        FROM unnest('{{{_USES_OF_A}}}'::integer[], '{{{_USES_OF_B}}}'::integer[],
+            '{{{_USES_OF_C}}}'::integer[]) AS by_column (a, b, c));
+    all_entries bigint; all_words bigint;
 BEGIN
-    SELECT t.entries, greatest(t.length::float8 / greatest(t.entries, 1), 1e-9)
-        INTO rows_in_all, average
+    SELECT t.entries, t.length INTO all_entries, all_words
         FROM word_totals t WHERE t.owner = own AND t.name = 'word_table';
-    IF coalesce(rows_in_all, 0) <= 0 THEN RETURN; END IF;
+    IF coalesce(all_entries, 0) <= 0 THEN RETURN; END IF;
     -- The owner's rows are found by their words, which begin with letters of the owner: a
     -- comparison that no index knows keeps the planner from listing all rows of the owner.
-    RETURN QUERY WITH hits AS MATERIALIZED (
-        SELECT w.n, w.length, w.words FROM word_table w
-        WHERE w.owner IS NOT DISTINCT FROM own AND w.words @@ any_of
-    ), uses AS MATERIALIZED (
-        SELECT h.n, h.length, q.i, CASE
+    -- Each phrase is looked up on its own: a row is then compared with those alone that it has.
+    RETURN QUERY
+    SELECT all_entries, all_words, array_agg(u.n), array_agg(u.length), array_agg(u.f)
+    FROM unnest(queries) WITH ORDINALITY AS q (query, i) CROSS JOIN LATERAL (
+        SELECT w.n, w.length, CASE
             WHEN numnode(q.query) > 1 THEN -- a phrase counts once in each column
-                weights[1] * (h.words @@ labelled(q.query, 'A'))::integer
-                + coalesce(weights[2], 0) * (h.words @@ labelled(q.query, 'B'))::integer
-                + coalesce(weights[3], 0) * (h.words @@ labelled(q.query, 'C'))::integer
-            ELSE
-                CASE WHEN of_a = 0 THEN 0
-                    ELSE of_a * count_uses('{{0,0,0,1}}', h.words, q.query) END
-                + CASE WHEN of_b = 0 THEN 0
-                    ELSE of_b * count_uses('{{0,0,1,1}}', h.words, q.query) END
-                + CASE WHEN of_c = 0 THEN 0
-                    ELSE of_c * count_uses('{{0,1,1,1}}', h.words, q.query) END
+                weights[1] * (w.words @@ labelled(q.query, 'A'))::integer
+                + coalesce(weights[2], 0) * (w.words @@ labelled(q.query, 'B'))::integer
+                + coalesce(weights[3], 0) * (w.words @@ labelled(q.query, 'C'))::integer
+            ELSE coalesce(
+                nullif(few_uses[width_bucket(
+                    ts_rank('{{0,{_RANK_LABELS}}}', w.words, q.query)::float8,
+                    ARRAY[{_RANK_BOUNDS}]::float8[])], {_MORE_USES}),
+                of_a * count_uses('{{0,0,0,1}}', w.words, q.query)
+                + of_b * count_uses('{{0,0,1,1}}', w.words, q.query)
+                + of_c * count_uses('{{0,1,1,1}}', w.words, q.query))
             END AS f
-        FROM hits h CROSS JOIN unnest(queries) WITH ORDINALITY AS q (query, i)
-        WHERE h.words @@ q.query
-    ), rarities AS MATERIALIZED (
-        SELECT u.i, greatest(1e-6::float8, ln(greatest(1e-9::float8,
-            (rows_in_all - count(*) + 0.5) / (count(*) + 0.5)))) AS r
-        FROM uses u WHERE u.f > 0 GROUP BY u.i
-    )
-    SELECT u.n, sum(coalesce(r.r * u.f * {_K1 + 1}::float8 / (u.f + {_K1}::float8
-        * ({1 - _B}::float8 + {_B}::float8 * u.length / average)), 0))
-    FROM uses u LEFT JOIN rarities r ON r.i = u.i GROUP BY u.n;
+        FROM word_table w
+        WHERE w.owner IS NOT DISTINCT FROM own AND w.words @@ q.query OFFSET 0
+    ) AS u GROUP BY q.i ORDER BY q.i;
 END $$
     $function$, 'word_table', of_table);
-    EXECUTE format('REVOKE EXECUTE ON FUNCTION %I FROM PUBLIC', 'search_' || of_table);
+    EXECUTE format('REVOKE EXECUTE ON FUNCTION %I FROM PUBLIC', 'uses_in_' || of_table);
 END $create$;
 
 CREATE OR REPLACE FUNCTION labelled(query tsquery, label text) RETURNS tsquery
@@ -233,7 +272,8 @@ BEGIN
         WHERE table_schema = '{SCHEMA}' AND data_type = 'tsvector'
     LOOP
         PERFORM create_word_search(of_table);
-        EXECUTE format('GRANT EXECUTE ON FUNCTION %I TO {APPLICATION_ROLE}', 'search_' || of_table);
+        EXECUTE format(
+            'GRANT EXECUTE ON FUNCTION %I TO {APPLICATION_ROLE}', 'uses_in_' || of_table);
     END LOOP;
 END $$
 """
@@ -292,6 +332,9 @@ _TRIGGERS = "".join(
     " REFERENCING OLD TABLE AS gone FOR EACH STATEMENT"
     f" EXECUTE FUNCTION note_used_numbers('{place}');\n"
     for table, place in (("items", "n"), ("vectors", "seq"), ("changes", "seq"))
+) + (
+    "CREATE OR REPLACE TRIGGER count_vector_change AFTER INSERT OR UPDATE OR DELETE ON vectors"
+    " FOR EACH STATEMENT EXECUTE FUNCTION count_vector_change();\n"
 )
 
 _GRANTS = f"""

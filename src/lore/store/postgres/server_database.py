@@ -18,6 +18,7 @@ from lore.store.postgres.owner_connection import (
     PostgresConnection,
     owner_of,
 )
+from lore.store.postgres.owner_vector_cache import DEFAULT_MB
 from lore.store.postgres.vector_rows import PostgresVectorIndex
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from lore.index.nearest_items import Nearest, NearestItems
     from lore.index.quantization import Float32s
     from lore.index.vector_index import VectorFilter
+    from lore.store.postgres.owner_vector_cache import VectorCache
     from lore.store.sql_connection import Connection
 
 
@@ -37,6 +39,7 @@ class PostgresDatabase(Database):
     """
 
     keeps_connections = False
+    has_index_files = False
 
     def __init__(
         self,
@@ -68,6 +71,11 @@ class PostgresDatabase(Database):
             pool=self._pool,
             busy_timeout_s=self._busy_timeout_s,
         )
+
+    @property
+    def vector_cache(self) -> VectorCache:
+        """The vectors in the memory of this process, of all owners of the pool."""
+        return self._pool.vectors
 
     def open_own_index(
         self, folder: Path, *, identity: str, dimension: int, epoch: str
@@ -105,12 +113,13 @@ class PostgresDatabase(Database):
         """Delete every row of the owner in all tables, or none."""
         with self._transaction() as db:
             owner_rows.erase(db)
+        self.vector_cache.release(self.owner)
 
-    def dump_rows(self) -> Iterator[bytes]:
+    def dump_rows(self, *, portable: bool = False) -> Iterator[bytes]:
         """Yield every row of the owner as a line of JSON, all of one moment."""
         with self.read() as db:
             assert isinstance(db, PostgresConnection)
-            yield from owner_rows.dump(db)
+            yield from owner_rows.dump(db, portable=portable)
 
     def load_rows(self, lines: Iterable[bytes]) -> int:
         """Insert dumped rows as those of the owner, all or none; return how many."""
@@ -136,7 +145,7 @@ def _pool(url: str) -> Pool:
     return Pool(url)
 
 
-def open_postgres(
+def open_postgres(  # noqa: PLR0913 - how a memory is opened, by name
     url: str,
     owner: str,
     path: Path,
@@ -144,6 +153,7 @@ def open_postgres(
     busy_timeout_s: float,
     now: clock.Clock = clock.now,
     connections: int = MOST_CONNECTIONS,
+    cache_mb: int = DEFAULT_MB,
     create: bool = True,
 ) -> PostgresDatabase:
     """Open the memory of an owner; create or migrate the schema if the role may do so.
@@ -151,7 +161,7 @@ def open_postgres(
     Without `create`, an owner who has no rows gets none.
     """
     pool = _pool(url)
-    pool.most = connections
+    pool.most, pool.vectors.most_bytes = connections, cache_mb * 1_000_000
     _prepare(pool, path)
     database = PostgresDatabase(pool, owner_of(owner), path, busy_timeout_s=busy_timeout_s, now=now)
     try:

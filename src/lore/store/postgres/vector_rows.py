@@ -1,7 +1,8 @@
 """Vectors on PostgreSQL: a row of pgvector's `halfvec` for each passage of an item.
 
-The rows of an owner with few of them are scanned, which is exact. Those of others are in a graph
-(HNSW) that holds no rows of small owners, so that these neither pay for it nor dilute it.
+The rows of an owner with few of them are scanned, which is exact, and read into memory when the
+owner searches again. Those of others are in a graph (HNSW) that holds no rows of small owners, so
+that these neither pay for it nor dilute it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lore.index.nearest_items import DatabaseItems
+from lore.index.numbers import is_among
+from lore.index.owner_vectors import OwnerVectors
 from lore.index.quantization import SCALE_BYTES, unit_rows, unpack_rows
 from lore.index.vector_index import MOST_PASSAGES, PASSAGES
+from lore.store.postgres.owner_vector_cache import CacheKey, VectorState
 from lore.store.sql_connection import among, int_array, text_array
 from lore.store.vectors import filter_conditions, find_embedder
 
@@ -108,6 +112,15 @@ def _extend_graph(db: Connection, embedder_n: int, dimension: int, exact_rows: i
     )
 
 
+def finish_graphs(db: Connection, exact_rows: int = EXACT_ROWS) -> None:
+    """Move all rows of an owner with many into the graph; writes only move some at a time."""
+    outside = "SELECT 1 FROM vector_rows WHERE embedder_n = :n AND NOT in_graph LIMIT 1"
+    for n, dimension in db.rows("SELECT n, dimension FROM embedders"):
+        count = db.number("SELECT count(*) FROM vector_rows WHERE embedder_n = :n", n=n) or 0
+        while count > exact_rows and db.find(outside, n=n):
+            _extend_graph(db, n, dimension, exact_rows)
+
+
 class PostgresVectorIndex(DatabaseItems):
     """Finds the items whose vectors are most similar to a query, in the owner's rows."""
 
@@ -115,8 +128,8 @@ class PostgresVectorIndex(DatabaseItems):
         self._database = database
         self._identity = identity
         self._dimension = dimension
-        self._embedder_n: int | None = None
-        self.exact_rows = EXACT_ROWS
+        self._key = CacheKey(database.owner, identity)
+        self._was_read = False
 
     def __len__(self) -> int:
         with self._database.read() as db:
@@ -131,6 +144,9 @@ class PostgresVectorIndex(DatabaseItems):
     def search(self, query: Float32s, k: int, *, where: VectorFilter | None = None) -> Nearest:
         """Return the numbers and cosines of the k nearest items, best first."""
         with self._database.read() as db:
+            cached = self._find_cached(db)
+            if cached is not None:
+                return cached.search(query, k, where)
             params: dict[str, object] = {
                 **self._own(db),
                 "query": _query_text(np.asarray(query, np.float32).tobytes()),
@@ -158,7 +174,12 @@ class PostgresVectorIndex(DatabaseItems):
 
     def cosines(self, query: Float32s, ns: Int64s) -> NDArray[np.float64]:
         """Return the cosine of each item's best passage; 0 for an item without a vector."""
+        if not np.any(ns):  # 0 stands for no item
+            return np.zeros(len(ns))
         with self._database.read() as db:
+            cached = self._find_cached(db)
+            if cached is not None:
+                return cached.cosines(query, ns)
             rows = db.rows(
                 "SELECT n, max(-(embedding <#> :query::halfvec)) FROM vector_rows"
                 f" WHERE {_OWN} AND {among('n', 'ns')} GROUP BY n",
@@ -169,10 +190,63 @@ class PostgresVectorIndex(DatabaseItems):
         by_n: dict[int, float] = dict(rows)
         return np.array([by_n.get(n, 0.0) for n in ns.tolist()], np.float64)
 
+    def release_pages(self) -> None:
+        """Free the owner's vectors in memory unless they were read since the last call."""
+        if not self._was_read:
+            self._database.vector_cache.release(self._key.owner)
+        self._was_read = False
+
+    def _find_cached(self, db: Connection) -> OwnerVectors | None:
+        """Return the vectors of this snapshot from memory, if they are there or belong there."""
+        self._was_read = True
+
+        def find() -> OwnerVectors | None:
+            epoch, changes = db.rows(_STATE)[0]
+            if epoch is None:  # a memory that was removed
+                return None
+            state = VectorState(str(epoch), int(changes))
+            return self._database.vector_cache.find(
+                self._key, state, lambda former: self._load(db, former)
+            )
+
+        return db.once(("vectors", self._identity), find)
+
+    def _load(self, db: Connection, former: OwnerVectors | None) -> OwnerVectors | None:
+        """Read the owner's vectors, or what has changed since; None if they are too many."""
+        embedder_n = self._own(db)["embedder_n"]
+        if former is None:
+            count = db.value(_COUNT, embedder_n=embedder_n, most=EXACT_ROWS + 1)
+            return self._read(db, embedder_n) if int(count) <= EXACT_ROWS else None
+        present: Int64s | None = db.value(_CHANGE_NUMBERS, embedder_n=embedder_n)
+        if present is None:
+            present = np.empty(0, np.int64)
+        if len(present) > EXACT_ROWS:
+            return None
+        added = present[~is_among(present, former.seq)]
+        if not len(former) or 2 * len(added) > len(present):
+            return self._read(db, embedder_n)
+        return former.changed(
+            former.seq[~is_among(former.seq, present)], self._read(db, embedder_n, added)
+        )
+
+    def _read(
+        self, db: Connection, embedder_n: int | None, seqs: Int64s | None = None
+    ) -> OwnerVectors:
+        """Return the owner's vectors, or those of some change numbers."""
+        some = "" if seqs is None else f" AND {among('v.seq', 'seqs')}"
+        params = {} if seqs is None else {"seqs": int_array(seqs)}
+        size = self._dimension + SCALE_BYTES
+        rows = db.rows(_STORED.format(some=some), embedder_n=embedder_n, size=size, **params)
+        blobs = [row[5] for row in rows]
+        columns = np.array([row[:5] for row in rows], np.int64).reshape(-1, 5)
+        passages = [len(blob) // size for blob in blobs]
+        vectors = unpack_rows(b"".join(blobs), self._dimension)
+        return OwnerVectors.of(vectors, *np.repeat(columns, passages, axis=0).T.copy())
+
     def _own(self, db: Connection) -> dict[str, int | None]:
-        if self._embedder_n is None:
-            self._embedder_n = find_embedder(db, self._identity)
-        return {"embedder_n": self._embedder_n}
+        """Return the number of the embedder in this snapshot: a restore gives it another one."""
+        key = ("embedder", self._identity)
+        return {"embedder_n": db.once(key, lambda: find_embedder(db, self._identity))}
 
     def _uses_graph(self, db: Connection, embedder_n: object) -> bool:
         """Return whether all rows are in the graph; those of small owners never are."""
@@ -181,6 +255,21 @@ class PostgresVectorIndex(DatabaseItems):
 
 
 _OWN = "embedder_n = :embedder_n"
+
+_STATE = (
+    "SELECT (SELECT value FROM meta WHERE key = 'epoch'),"
+    " coalesce((SELECT last FROM used_numbers WHERE name = 'vector changes'), 0)"
+)
+
+_COUNT = f"SELECT count(*) FROM (SELECT 1 FROM vector_rows WHERE {_OWN} LIMIT :most) AS counted"
+
+_CHANGE_NUMBERS = f"SELECT array_agg(seq) FROM vectors WHERE {_OWN}"
+
+_STORED = (
+    "SELECT v.seq, v.n, coalesce(i.project_n, 0), i.type, i.created_at, v.vector"
+    " FROM vectors v JOIN items i ON i.n = v.n WHERE v.embedder_n = :embedder_n"
+    " AND length(v.vector) > 0 AND length(v.vector) % :size = 0{some} ORDER BY v.seq"
+)
 
 _EXACT = (
     "SELECT n, max(-(embedding <#> :query::halfvec)) AS score FROM vector_rows"

@@ -6,16 +6,28 @@ owner's word, not one for all owners. The functions of `schema.py` add them and 
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
+from lore.index.quantization import best_first
 from lore.store.sql_connection import among, int_array, text_array
 from lore.store.sqlite.full_text import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lore.store.sql_connection import Connection
+    from numpy.typing import NDArray
+
+    from lore.store.sql_connection import Connection, Row
+
+_K1, _B = 1.2, 0.75
+"""The constants of BM25 that FTS5 has."""
+
+_LEAST_RARITY = 1e-6
+"""What a word counts that is in most rows, as in FTS5."""
 
 PREFIX_SIGN = "\x01"
 """Stands for the owner's letters before each word, which the database fills in."""
@@ -115,20 +127,59 @@ def search(
     phrases = [phrase for phrase in map(_phrase, _PHRASE.finditer(query)) if phrase]
     if not phrases:
         return []
+    weight_list = ", ".join(f"{weight:g}" for weight in weights)
+    rows = db.rows(
+        "SELECT entries, total, ns, lengths, uses"
+        f" FROM uses_in_{table}(:phrases, ARRAY[{weight_list}]::float8[])",
+        phrases=text_array(list(dict.fromkeys(phrases))),
+    )
+    ns, scores = _score(rows)
     bounds = [f"{table}.n IN ({only})"] if only else []
     if unless:
         bounds.append(f"NOT EXISTS ({unless.format(n=f'{table}.n')})")
-    where = f" WHERE {' AND '.join(bounds)}" if bounds else ""
-    weight_list = ", ".join(f"{weight:g}" for weight in weights)
-    rows = db.rows(
-        f"SELECT n, score FROM search_{table}(:phrases,"
-        f" ARRAY[{weight_list}]::float8[]) AS {table} (n, score){where}"
-        " ORDER BY score DESC, n LIMIT :limit",
-        limit=limit,
-        phrases=text_array(list(dict.fromkeys(phrases))),
-        **params,
+    best = best_first(scores, len(scores) if bounds else limit)
+    if bounds:
+        best = best[_passing(db, table, ns[best], " AND ".join(bounds), limit, params)]
+    return list(zip(ns[best].tolist(), scores[best].tolist(), strict=True))
+
+
+def _score(rows: Sequence[Row]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the rows that have a word, in order of their numbers, with their BM25 scores.
+
+    For each phrase there are the numbers and lengths of all rows with it, and its weighted uses.
+    """
+    if not rows:
+        return np.empty(0, np.int64), np.empty(0)
+    parts = []
+    for entries, total, _, lengths, uses in rows:
+        count = np.count_nonzero(uses > 0)
+        rarity = math.log(max(1e-9, (entries - count + 0.5) / (count + 0.5)))
+        average = max(total / entries, 1e-9)
+        norms = _K1 * (1 - _B + _B / average * lengths)
+        parts.append(max(_LEAST_RARITY, rarity) * (_K1 + 1) * uses / (uses + norms))
+    ns = np.concatenate([row[2] for row in rows])
+    order = np.argsort(ns, kind="stable")
+    ns = ns[order]
+    starts = np.flatnonzero(np.diff(ns, prepend=ns[0] - 1))
+    return ns[starts], np.add.reduceat(np.concatenate(parts)[order], starts)
+
+
+def _passing(
+    db: Connection,
+    table: str,
+    ns: NDArray[np.int64],
+    bounds: str,
+    limit: int,
+    params: dict[str, Any],
+) -> list[int]:
+    """Return the places of the first rows that pass conditions."""
+    if not len(ns):
+        return []
+    sql = (
+        f"SELECT place - 1 FROM unnest(:found) WITH ORDINALITY AS {table} (n, place)"
+        f" WHERE {bounds} ORDER BY place LIMIT :limit"
     )
-    return [(n, score) for n, score in rows]
+    return db.column(sql, found=int_array(ns), limit=limit, **params)
 
 
 def _phrase(match: re.Match[str]) -> str:

@@ -61,3 +61,9 @@ from lore.store.sqlite.database_file import (
 from lore.store.sqlite.database_file import (
     write_offline as write_offline,
 )
+from lore.store.sqlite.file_rows import (
+    dump_rows as dump_rows,
+)
+from lore.store.sqlite.file_rows import (
+    load_rows as load_rows,
+)

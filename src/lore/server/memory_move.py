@@ -1,0 +1,418 @@
+"""Moves the memories of a server from files to rows of PostgreSQL, or back.
+
+Each memory is copied, read back and compared before the next one. Only when all are equal, the
+registry names the new place, and only then the former copies are set aside. A move that was
+interrupted continues with the memory that it was at; until it is finished, the server is refused.
+Until the registry names the new place, a move to the former one cancels it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from lore import __version__, clock
+from lore.config_files import make_private_folder
+from lore.daemon import daemon_lock
+from lore.errors import InvalidInput, StoreError, StoreFull, StoreUnreachable
+from lore.server.memory_store import MEMORY_FILE, MemoryStore
+from lore.server.registry import (
+    ERASED_NOTE,
+    MOVE_NOTE,
+    MOVED_NOTE,
+    STAMP_NOTE,
+    MemoryKind,
+    Registry,
+)
+from lore.settings import Settings
+from lore.store import files, maintenance
+from lore.store.database import Database, companion_files, open_database
+from lore.store.row_lines import RowTally
+
+MovePlace = Literal["postgres", "files"]
+
+BACKUPS_FOLDER = "backups"
+"""The folder of a memory's automatic backups, which forgetting reaches."""
+
+_INDEX_FOLDER = f"{Path(MEMORY_FILE).stem}.vectors"
+_PART_FILE = f"{MEMORY_FILE}.moving"
+_BUSY_S = 30.0
+
+Report = Callable[[str, int, int], None]
+"""Called before each memory with its name, its place in the list, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovedMemory:
+    """A memory that was moved, or would be, and how many rows it has."""
+
+    kind: MemoryKind
+    name: str
+    id: str
+    rows: int
+    former: str = ""
+    """The file with the former copy; empty if it was deleted or there was none."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveResult:
+    """Where the memories are now; with `is_done`, the former copies were set aside or deleted."""
+
+    to: MovePlace
+    memories: tuple[MovedMemory, ...]
+    is_done: bool = True
+    was_there: bool = False
+    """Whether the memories had been moved before."""
+
+    is_cancelled: bool = False
+    """Whether a move to the other place was cancelled."""
+
+    has_left: bool = False
+    """Whether its copies are still in the database, which was not set or did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A memory of the registry."""
+
+    kind: MemoryKind
+    id: str
+    name: str
+    folder: Path
+
+    @property
+    def file(self) -> Path:
+        return self.folder / MEMORY_FILE
+
+    @property
+    def part(self) -> Path:
+        return self.folder / _PART_FILE
+
+    @property
+    def note(self) -> str:
+        """The key in the registry under which a finished copy is noted."""
+        return f"{MOVED_NOTE}{self.kind}/{self.id}"
+
+    def delete_copies(self, *, with_file: bool) -> None:
+        """Delete what a move to files wrote; with the file, if the memory is still rows."""
+        for path in (self.part, *((self.file,) if with_file else ())):
+            for one in (path, *companion_files(path)):
+                one.unlink(missing_ok=True)
+        files.sync_folder(self.folder)
+
+
+def move_memories(
+    home: Path,
+    settings: Settings,
+    to: MovePlace,
+    *,
+    delete_former: bool = False,
+    dry_run: bool = False,
+    on_memory: Report = lambda _name, _number, _all: None,
+) -> MoveResult:
+    """Move every memory of a server, which must not run, to another kind of place.
+
+    The former copy of each stays as a file in its folder of backups, where forgetting reaches it,
+    unless `delete_former`. A dry run only counts.
+    """
+    with Registry.open(home, create=False) as registry:
+        move = _Move(registry, settings, to, on_memory)
+        with _locked(home):
+            move.check()
+            if dry_run:
+                return move.preview()
+            return move.run(delete_former=delete_former)
+
+
+@contextmanager
+def _locked(home: Path) -> Iterator[None]:
+    """Refuse a home whose server runs, and keep it from starting."""
+    lock = daemon_lock.take_lock(home, now=clock.now(), version=__version__)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class _Move:
+    """One move, with what the registry notes about it."""
+
+    def __init__(
+        self, registry: Registry, settings: Settings, to: MovePlace, on_memory: Report
+    ) -> None:
+        self._registry = registry
+        self._store = MemoryStore(registry, settings)
+        self._to = to
+        self._on_memory = on_memory
+
+    def check(self) -> None:
+        """Refuse a move without a database, one of a backup, and one against an interrupted one."""
+        if not self._store.url and not self._cancels:
+            msg = "A move needs the address of the database."
+            raise InvalidInput(msg, hint="Set 'store.url' (LORE_STORE_URL); 'files' needs it too.")
+        if self._registry.is_backup:
+            msg = "This folder is a backup of a server on PostgreSQL."
+            raise InvalidInput(msg, hint="'lore restore BACKUP --data DIR' makes a server of it.")
+        begun = self._registry.move_to
+        if begun and begun != self._to and not self._cancels:
+            msg = f"A move to {begun} was interrupted."
+            raise InvalidInput(msg, hint=f"Finish it first: 'lore owner move --to {begun}'.")
+        is_bound = self._has_switched or bool(begun)
+        if is_bound and not self._cancels and not self._registry.find_note(ERASED_NOTE):
+            self._store.require_mark()
+
+    @property
+    def _has_switched(self) -> bool:
+        """Whether the memories are rows now."""
+        return self._registry.has_rows
+
+    @property
+    def _is_there(self) -> bool:
+        """Whether the registry names the new place already."""
+        return self._has_switched == (self._to == "postgres")
+
+    @property
+    def _cancels(self) -> bool:
+        """Whether this is the way back from a move that has not switched."""
+        return self._registry.move_to not in ("", self._to) and self._is_there
+
+    def preview(self) -> MoveResult:
+        """Count the rows of all memories, and change nothing."""
+        if self._cancels:
+            return MoveResult(self._to, (), is_done=False, is_cancelled=True)
+        if self._is_there and not self._registry.move_to:
+            return MoveResult(self._to, (), is_done=False, was_there=True)
+        counted = []
+        for place in self._each():
+            rows = self._count(place).rows
+            counted.append(MovedMemory(place.kind, place.name, place.id, rows))
+        return MoveResult(self._to, tuple(counted), is_done=False)
+
+    def run(self, *, delete_former: bool) -> MoveResult:
+        """Copy and compare all memories, name the new place, and set the former copies aside."""
+        if self._cancels:
+            return self._cancel()
+        if self._is_there and not self._registry.move_to:
+            return MoveResult(self._to, (), was_there=True)
+        if not self._registry.move_to:
+            self._begin()
+        if not self._is_there:
+            for place in self._each():
+                if not self._is_copied(place):
+                    tally = self._copy(place)
+                    self._registry.set_notes({place.note: f"{tally.rows} {tally.digest}"})
+            self._registry.switch_rows(has_rows=self._to == "postgres")
+        moved = [self._finish(place, delete_former=delete_former) for place in self._places()]
+        if self._to == "files":
+            self._erase_rest()
+        self._registry.end_move()
+        return MoveResult(self._to, tuple(moved))
+
+    def _begin(self) -> None:
+        """Note that a move began; rows get names that no rows of a database have."""
+        if self._to == "postgres":
+            self._registry.renew_rows()
+            self._store.mark_rows()
+        stamp = clock.now().strftime("%Y%m%dT%H%M%S")
+        self._registry.set_notes({MOVE_NOTE: self._to, STAMP_NOTE: stamp})
+
+    def _cancel(self) -> MoveResult:
+        """Delete the copies of a move that has not switched, and forget it."""
+        self._registry.forget_copies()  # else a move that goes on would take them for complete
+        has_left = False
+        with _disk_errors():
+            for place in self._places():
+                place.delete_copies(with_file=self._to == "postgres")
+        if self._to == "files":
+            has_left = not self._erase_copies()
+        self._registry.end_move()
+        if self._to == "files" and not has_left:
+            self._erase("server", "")
+        return MoveResult(self._to, (), is_cancelled=True, has_left=has_left)
+
+    def _erase_copies(self) -> bool:
+        """Delete the rows that were copied; return whether the database answered."""
+        if not self._store.url:
+            return False
+        try:
+            self._store.require_mark()
+            for place in self._places():
+                self._erase(place.kind, place.id)
+            self._erase_removed()
+        except StoreUnreachable:
+            return False
+        return True
+
+    def _erase_rest(self) -> None:
+        """Delete the rows of those who were removed, and those of the server itself."""
+        self._erase_removed()
+        self._registry.set_notes({ERASED_NOTE: "1"})
+        self._erase("server", "")
+
+    def _erase_removed(self) -> None:
+        for owner in self._registry.removed_owners():
+            self._erase("owner", owner.id)
+        for team in self._registry.removed_teams():
+            self._erase("team", team.id)
+
+    def _erase(self, kind: MemoryKind, id_: str) -> None:
+        with self._store.open_rows(kind, id_) as database:
+            database.erase_rows()
+
+    def _places(self) -> list[_Place]:
+        registry = self._registry
+        owners = (
+            _Place("owner", one.id, one.name, registry.owner_folder(one.id))
+            for one in registry.list_owners()
+        )
+        teams = (
+            _Place("team", one.id, one.name, registry.team_folder(one.id))
+            for one in registry.list_teams()
+        )
+        return [*owners, *teams]
+
+    def _each(self) -> Iterator[_Place]:
+        places = self._places()
+        for number, place in enumerate(places, 1):
+            self._on_memory(place.name, number, len(places))
+            yield place
+
+    @contextmanager
+    def _open_source(self, place: _Place, *, read_only: bool = False) -> Iterator[Database | None]:
+        """Open a memory where it is now; None if it has none yet."""
+        if self._to == "files":
+            with self._store.open_rows(place.kind, place.id) as rows:
+                yield rows
+        elif place.file.exists():
+            with closing(_open_file(place.file, read_only=read_only)) as database:
+                yield database
+        else:
+            yield None
+
+    def _count(self, place: _Place) -> RowTally:
+        """Count the rows of a memory where it is now, and change nothing."""
+        with self._open_source(place, read_only=True) as source:
+            return RowTally() if source is None else RowTally.of(source.dump_rows(portable=True))
+
+    def _is_copied(self, place: _Place) -> bool:
+        """Return whether a memory was copied before, and has not changed since."""
+        _, _, digest = self._registry.find_note(place.note).partition(" ")
+        return bool(digest) and self._count(place).digest == digest
+
+    def _copy(self, place: _Place) -> RowTally:
+        """Copy a memory to its new place, read it back and compare; return its rows, counted."""
+        tally = RowTally()
+        with _disk_errors(), self._open_source(place) as source:
+            if source is None:
+                return tally
+            lines = tally.watch(source.dump_rows(portable=True))
+            copied = (self._load_rows if self._to == "postgres" else _load_file)(place, lines)
+        if differing := tally.differences(copied):
+            msg = f"The copy of a memory differs in {', '.join(differing)}; nothing was switched."
+            hint = f"Please report this. 'lore owner move --to {self._from}' cancels the move."
+            raise StoreError(msg, hint=hint)
+        return tally
+
+    def _load_rows(self, place: _Place, lines: Iterator[bytes]) -> RowTally:
+        with self._store.open_rows(place.kind, place.id) as database:
+            database.erase_rows()  # of an attempt that was interrupted
+            database.load_rows(lines)
+            return RowTally.of(database.dump_rows(portable=True))
+
+    def _finish(self, place: _Place, *, delete_former: bool) -> MovedMemory:
+        """Set the former copy of a memory aside, or delete it."""
+        rows = int(self._registry.find_note(place.note).partition(" ")[0] or 0)
+        with _disk_errors():
+            former = self._set_aside(place, delete_former=delete_former)
+        return MovedMemory(place.kind, place.name, place.id, rows, str(former) if former else "")
+
+    def _set_aside(self, place: _Place, *, delete_former: bool) -> Path | None:
+        former = place.folder / BACKUPS_FOLDER / f"before-move-to-{self._to}-{self._stamp}.db"
+        if not delete_former:
+            make_private_folder(former.parent)
+        if self._to == "postgres":
+            if place.file.exists():
+                _remove_file(place.file, None if delete_former else former)
+            _remove_index(place.folder / _INDEX_FOLDER)
+        else:
+            if place.file.exists() and not former.exists() and not delete_former:
+                with closing(_open_file(place.file)) as database:
+                    database.copy_to(former)
+            self._erase(place.kind, place.id)
+        return former if former.exists() else None
+
+    @property
+    def _from(self) -> MovePlace:
+        return "files" if self._to == "postgres" else "postgres"
+
+    @property
+    def _stamp(self) -> str:
+        """A name for the former copies that is the same after an interruption."""
+        return self._registry.find_note(STAMP_NOTE)
+
+
+def _open_file(path: Path, *, read_only: bool = False) -> Database:
+    database = open_database(
+        path, busy_timeout_s=_BUSY_S, backups=path.parent / BACKUPS_FOLDER, read_only=read_only
+    )
+    if database.read_only and not read_only:
+        database.close()
+        msg = f"{path} cannot be written or is damaged."
+        raise StoreError(msg, hint="Look at its folder and its permissions; nothing was switched.")
+    return database
+
+
+def _load_file(place: _Place, lines: Iterator[bytes]) -> RowTally:
+    """Load rows into a new file, which gets its name when it is complete."""
+    make_private_folder(place.folder)
+    for leftover in (place.part, *companion_files(place.part)):
+        leftover.unlink(missing_ok=True)
+    with closing(open_database(place.part, busy_timeout_s=_BUSY_S, backups=None)) as database:
+        if not maintenance.load_file(database, lines):
+            tally = RowTally()
+        else:
+            tally = RowTally.of(database.dump_rows())
+            database.checkpoint()
+    if tally.rows:
+        place.part.replace(place.file)
+    for leftover in (place.part, *companion_files(place.part)):
+        leftover.unlink(missing_ok=True)
+    files.sync_folder(place.folder)
+    return tally
+
+
+def _remove_file(path: Path, target: Path | None) -> None:
+    """Rename a database file whose log was moved into it, or delete it."""
+    with closing(_open_file(path)) as database:
+        database.checkpoint()
+    if target is None:
+        path.unlink()
+    else:
+        path.replace(target)
+        files.sync_folder(target.parent)
+    for companion in companion_files(path):
+        companion.unlink(missing_ok=True)
+    files.sync_folder(path.parent)
+
+
+def _remove_index(folder: Path) -> None:
+    """Delete the index of a memory's vectors, which forgetting would not reach any more."""
+    if folder.is_symlink():
+        folder.unlink()
+    elif folder.exists():
+        shutil.rmtree(folder)
+    files.sync_folder(folder.parent)
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        msg = f"The move stopped: {error.strerror or error}. Nothing is lost."
+        kind = StoreFull if error.errno in files.FULL_DISK else StoreError
+        raise kind(msg, hint="Run the same command again to continue.") from error
