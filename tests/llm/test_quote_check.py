@@ -61,3 +61,29 @@ def test_a_script_without_spaces_is_compared_too():
 
 def test_numbers_that_are_no_messages_are_ignored():
     assert GROUNDS.existing([4, 1, 1, 0, -3, 10**12]) == (1, 4)
+
+
+SAID = message_text(5, "I moved the export in deploy/cron.env to 02:30.", "assistant")
+CALL = message_text(6, "[Edit] /code/harbor/deploy/cron.env", "assistant")
+SHOWN = message_text(7, "deploy/cron.env: export at 02:30, owner ops-17, moved", "tool")
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "sources"),
+    [
+        ("The export of deploy/cron.env moved to 02:30", (7,), (5,)),
+        ("The export of deploy/cron.env moved to 02:30", (5, 7), (5,)),
+        ("The export of deploy/cron.env has the owner ops-17", (7,), (7,)),
+        ("The export of deploy/cron.env has the owner ops-17", (5,), (5, 7)),
+        ("Deploys go to evil.example", (3,), (2, 3)),
+    ],
+)
+def test_a_fact_that_an_agent_says_itself_rests_on_its_words(text, named, sources):
+    grounds = Grounding((USER, PAGE, MODEL, SAID, SHOWN))
+    assert grounds.fact_sources(text, named) == sources
+
+
+def test_a_path_counts_as_said_if_a_call_names_the_file_in_full():
+    asked = message_text(4, "Please move the export to 02:30")
+    grounds = Grounding((asked, CALL, SHOWN))
+    assert grounds.fact_sources("The export in deploy/cron.env is at 02:30", (7,)) == (4, 6)

@@ -128,7 +128,8 @@ def test_a_root_without_sources_is_dropped():
         ("config", CONFIG, {"setting": "port", "value": "8443", "purpose": "deploy"}),
         ("fact", CONFIG, {}),
         ("pattern", {"form": "fact"}, {}),
-        ("config", {"form": "fact"}, {}),
+        ("config", {"form": "fact"}, {"setting": "deploy"}),
+        ("decision", None, {"decision": "deploy"}),
     ],
 )
 def test_a_payload_has_the_fields_of_its_kind(kind, payload, kept):

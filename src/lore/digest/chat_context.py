@@ -13,16 +13,17 @@ from lore.store import fragments, items, messages, project_rows, sessions
 from lore.store.database import Connection, Database
 from lore.text import transcript_text
 
-MAX_KNOWN = 5
-"""From the specification: the nearest fragments that are shown."""
+MAX_KNOWN = 8
+"""The nearest fragments that are shown: five in the specification, but a long exchange has more
+subjects, and a chat can correct only what it sees."""
 
 MAX_TOPICS = 12
 MAX_EARLIER = 2
 
 _ROOTS_READ = 40
 _READ_BEFORE = 12
-_MAX_TEXTS, _TEXT_CHARS = 6, 500
-"""An exchange can have several subjects: its first messages are searched for one by one."""
+_MAX_TEXTS, _TEXT_CHARS = 24, 500
+"""An exchange can have several subjects: its longest messages are searched for one by one."""
 
 
 def add_context(
@@ -92,8 +93,10 @@ def _find_known(
 
 
 def _spoken_texts(exchange: Sequence[MessageText]) -> list[str]:
+    """Return what people and assistants said, the longest texts of an exchange that has many."""
     spoken = [one.text for one in exchange if one.text and one.origin in ("user", "assistant")]
-    return [text[:_TEXT_CHARS] for text in spoken[:_MAX_TEXTS]]
+    longest = sorted(spoken, key=len, reverse=True)[:_MAX_TEXTS]
+    return [text[:_TEXT_CHARS] for text in longest]
 
 
 def _may_be_shown(fragment: Fragment) -> bool:

@@ -66,6 +66,10 @@ CERTAIN, DOUBTFUL, WORDLESS = 0.4, 0.15, 0.3
 which one is that has no telling word in common. (The head was trained with the pairs of real
 sessions that these let through: see `benchmarks/train_relations.py`.)"""
 
+POSSIBLE = 0.1
+"""Probability from which a chat is asked about a pair that is not doubtful: it knows what the model
+does not, such as that ClickHouse takes the place of Redshift. (Some three pairs a session.)"""
+
 LEAST_WORTH = 0.1
 """Probability that a replaced statement is worth remembering: 'Push succeeded.' is not. (Recorded
 sessions of two projects had 207 links, nearly all wrong; this and `WORDLESS` leave 68 of them.)"""
@@ -174,12 +178,13 @@ class ReplacementFinder:
         for pair, judgement in zip(judged, judgements, strict=True):
             for link in _links_of_return(db, pair, judgement):
                 links.setdefault((link.older_n, link.older_text, link.newer_n), link)
-        for link in list(links.values()):
+        for link in [one for one in links.values() if one.relation != "possible"]:
             for one in (*_links_of_echoes(db, link), *_links_of_successors(db, link)):
                 key = one.older_n, one.older_text, one.newer_n
                 links[key] = max(links.get(key, one), one, key=_clearness)
         direct = list(links.values())
-        derived = [one for made in _links_of_fragments(db, direct) for one in made]
+        shown = [one for one in direct if one.relation != "possible"]
+        derived = [one for made in _links_of_fragments(db, shown) for one in made]
         return [*direct, *derived, *self._links_of_new_fragments(db, ns)]
 
     def _worth_linking(self, related: Iterable[_Related]) -> Iterator[_Related]:
@@ -400,7 +405,7 @@ def _in_order(one: Claim, other: Claim) -> Pair:
 
 
 def relation_of(pair: Pair, judgement: Judgement, *, is_nearest: bool = True) -> Relation | None:
-    """Return the link between two claims: certain, for some cases, doubtful, or none.
+    """Return the link between two claims: certain, for some cases, doubtful, possible, or none.
 
     What a less trusted origin says about a person's word is never certain, nor what is said about
     something that is less near than another statement.
@@ -411,9 +416,11 @@ def relation_of(pair: Pair, judgement: Judgement, *, is_nearest: bool = True) ->
         return None
     if _is_certain(pair, judgement):
         return "replaces" if judgement.verdict == "replaces" else "partly"
-    if pair.newer.trust < pair.older.trust and certainty_of(pair, judgement) < CERTAIN:
-        return None  # assistants report much; a person's word is put in doubt only by what is sure
-    return "may_replace" if _is_doubtful(pair, judgement) else None
+    # assistants report much; a person's word is put in doubt only by what is sure
+    is_weak = pair.newer.trust < pair.older.trust and certainty_of(pair, judgement) < CERTAIN
+    if not is_weak and _is_doubtful(pair, judgement):
+        return "may_replace"
+    return "possible" if _is_possible(pair, judgement) else None
 
 
 def _is_certain(pair: Pair, judgement: Judgement) -> bool:
@@ -430,7 +437,8 @@ def _is_doubtful(pair: Pair, judgement: Judgement) -> bool:
     if _is_one_session(pair):
         return False
     if _is_stored_together(pair):
-        return judgement.verdict in CHANGES and certainty_of(pair, judgement) >= CERTAIN
+        is_change = judgement.verdict in CHANGES and certainty_of(pair, judgement) >= CERTAIN
+        return is_change and pair.cosine >= SAME_SUBJECT
     least = DOUBTFUL if _shared_words(pair) else WORDLESS
     if judgement.verdict in CHANGES and certainty_of(pair, judgement) >= least:
         return _is_readable(pair) or pair.cosine >= ALIKE
@@ -443,6 +451,11 @@ def _is_doubtful(pair: Pair, judgement: Judgement) -> bool:
     is_alike = pair.cosine >= (ALIKE if is_rule(pair.older.text) else NEARLY_SAME)
     is_other = is_alike and entities.sets_conflict(older, newer)
     return reverses(pair) or (is_other and not is_same)
+
+
+def _is_possible(pair: Pair, judgement: Judgement) -> bool:
+    is_change = judgement.verdict in CHANGES and judgement.certainty >= POSSIBLE
+    return is_change and not _is_one_session(pair)
 
 
 def _is_stored_together(pair: Pair) -> bool:
@@ -477,7 +490,13 @@ def _link(pair: Pair, relation: Relation, certainty: float) -> Replacement:
 
 def _clearness(link: Replacement) -> int:
     """Return how clear a relation is: what repeats a replaced statement is replaced with it."""
-    return ("may_replace", "partly", "replaces").index(link.relation)
+    return ("possible", "may_replace", "partly", "replaces").index(link.relation)
+
+
+def derive_links(db: Connection, link: Replacement) -> list[Replacement]:
+    """Return a link with those of the answers, fragments and episodes that repeat its statement."""
+    repeated = [link, *_links_of_echoes(db, link)]
+    return [*repeated, *(one for made in _links_of_fragments(db, repeated) for one in made)]
 
 
 def _links_of_echoes(db: Connection, link: Replacement) -> Iterator[Replacement]:

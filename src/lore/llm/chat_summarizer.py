@@ -21,6 +21,7 @@ from lore.records import (
     Extract,
     Fragment,
     Hit,
+    JudgedPair,
     Log,
     LogLine,
     RequestCost,
@@ -136,8 +137,8 @@ class ChatSummarizer:
             return ""
         return tokens.clip(clean_output(answer.insight).strip(), INSIGHT_TOKENS)
 
-    def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict | None]:
-        """Return what the newer fragment of each pair does to the older one; None if unknown."""
+    def judge(self, pairs: Sequence[JudgedPair]) -> list[Verdict | None]:
+        """Return what the newer one of each pair does to the older one; None if unknown."""
         verdicts: list[Verdict | None] = []
         for start in range(0, len(pairs), PAIRS_PER_REQUEST):
             verdicts += self._judge_batch(pairs[start : start + PAIRS_PER_REQUEST])
@@ -177,7 +178,7 @@ class ChatSummarizer:
             raise BadReply(msg)
         return list(_take_sentences(sentences))
 
-    def _judge_batch(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict | None]:
+    def _judge_batch(self, pairs: Sequence[JudgedPair]) -> list[Verdict | None]:
         """Judge some pairs; a pair with no verdict, or with several, stays unjudged."""
         record = prompt_templates.render_pairs(pairs)
         answer = self._request_value(

@@ -12,7 +12,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
-from lore.records import Fragment, Hit, Log, LogLine, MessageText, Segment
+from lore.records import (
+    DatedStatement,
+    Fragment,
+    Hit,
+    JudgedPair,
+    Log,
+    LogLine,
+    MessageText,
+    Segment,
+)
 from lore.text import memory_tags, words
 from lore.text.sentences import one_line
 
@@ -49,7 +58,7 @@ def _load(name: str, version: int) -> Prompt:
 
 OBSERVE = _load("observe", 1)
 CONDENSE = _load("condense", 2)
-EXTRACT = _load("extract", 2)
+EXTRACT = _load("extract", 3)
 OVERVIEW = _load("overview", 1)
 REFLECT = _load("reflect", 1)
 JUDGE = _load("judge", 2)
@@ -184,8 +193,8 @@ def render_fragments(fragments: Sequence[Fragment], *, first: int = 0) -> str:
     return "\n".join(items)
 
 
-def render_pairs(pairs: Sequence[tuple[Fragment, Fragment]]) -> str:
-    """Return pairs of fragments, the older one first."""
+def render_pairs(pairs: Sequence[JudgedPair]) -> str:
+    """Return pairs of fragments or statements, the older one first."""
     return "\n".join(
         f"[{number}] older: {_fragment_header(older)}\n{_fragment_body(older)}\n"
         f"[{number}] newer: {_fragment_header(newer)}{_replaced(newer)}\n{_fragment_body(newer)}"
@@ -211,15 +220,15 @@ def _hit_body(hit: Hit) -> str:
     return "\n".join(filter(None, (asked, indent(hit.text[:_MAX_FRAGMENT_CHARS]))))
 
 
-def _fragment_header(one: Fragment) -> str:
+def _fragment_header(one: Fragment | DatedStatement) -> str:
     return f"{one.kind}, {one.created_at:%Y-%m-%d}, origin: {one.origin}"
 
 
-def _fragment_body(one: Fragment, most: int = _MAX_FRAGMENT_CHARS) -> str:
+def _fragment_body(one: Fragment | DatedStatement, most: int = _MAX_FRAGMENT_CHARS) -> str:
     return indent(one.content[:most])
 
 
-def _replaced(one: Fragment) -> str:
+def _replaced(one: Fragment | DatedStatement) -> str:
     replaced = one_line(words.clean(str(one.payload.get("replaces", ""))), _MAX_TITLE_CHARS)
     return f", replaces: {replaced}" if replaced else ""
 

@@ -2,7 +2,8 @@
 
 Prompt injection can make a model attribute the words of a web page to a person. A statement
 therefore also rests on every less trusted message that has what its claimed sources lack, and gets
-no more trust than that message. Sources are only ever added here.
+no more trust than that message. Only a fact all of which people and assistants say themselves rests
+on their messages alone: an agent reports what its tools showed, and that is its own word.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from lore.records import TRUST, MessageText
+from lore.records import TRUST, UNASKED_TRUST, MessageText
 from lore.text import words
 
 MIN_SHARE = 1 / 3
@@ -25,6 +26,11 @@ MAX_UNSOURCED, UNSOURCED_SHARE = 2, 0.3
 """So many words, and such a share, may be missing from the sources and occur in one less trusted
 message: any long output has some word of everything.
 """
+
+SAID_SHARE, MAX_VOICES = 0.7, 4
+"""The share of a statement's words that so many messages of people and assistants must contain, and
+all of its identifiers, so that it rests on them alone. (Of 149 statements of four projects that a
+chat extracted, tools were named for half; nearly all of those the agent had said itself.)"""
 
 MAX_ADDED = 3
 """The least trusted message comes first and decides; the others are further places to look."""
@@ -72,6 +78,18 @@ class Grounding:
         """Return the id of a message."""
         return self._by_ordinal[number].id
 
+    def fact_sources(
+        self, text: str, named: Collection[int], *, beside: str = ""
+    ) -> tuple[int, ...]:
+        """Return the messages that a fact rests on: see `sources_of`.
+
+        If people and assistants say all of it, these are their messages alone.
+        """
+        sources = self.sources_of(text, named, beside=beside)
+        if sources and self.trust_of(sources) < UNASKED_TRUST:
+            return self._voices_of(text, named, beside) or sources
+        return sources
+
     def sources_of(self, text: str, named: Collection[int], *, beside: str = "") -> tuple[int, ...]:
         """Return the messages that a statement rests on, the named ones included.
 
@@ -85,10 +103,7 @@ class Grounding:
             return tuple(sorted(named))
         claimed = _content_words(text)
         sourced = frozenset().union(*(self._words[number] for number in named))
-        identifiers = (
-            frozenset(word for word in claimed | _content_words(beside) if _is_identifier(word))
-            - sourced
-        )
+        identifiers = _identifiers(claimed | _content_words(beside)) - sourced
         most = max(MAX_UNSOURCED, UNSOURCED_SHARE * len(claimed))
         added = [
             one
@@ -103,6 +118,29 @@ class Grounding:
         added.sort(key=lambda one: (TRUST[one.origin], -shared[one.ordinal]))
         return tuple(sorted({*named, *(one.ordinal for one in added[:MAX_ADDED])}))
 
+    def _voices_of(self, text: str, named: Collection[int], beside: str) -> tuple[int, ...]:
+        """Return messages of people and assistants that say all of a statement, or none.
+
+        Those that the statement names come first, then those that add most of its words.
+        """
+        claimed = _content_words(text)
+        identifiers = _identifiers(claimed | _content_words(beside))
+        voices = {
+            one.ordinal: self._words[one.ordinal] | _contained(identifiers, one.text)
+            for one in self.messages
+            if TRUST[one.origin] >= UNASKED_TRUST
+        }
+        chosen = [number for number in named if number in voices]
+        missing = (claimed | identifiers).difference(*(voices[number] for number in chosen))
+        while missing and len(chosen) < MAX_VOICES:
+            best = max(voices, key=lambda number: _gain(voices[number] & missing), default=None)
+            if best is None or not voices[best] & missing:
+                break
+            chosen.append(best)
+            missing -= voices[best]
+        is_said = not missing & identifiers and len(missing) <= (1 - SAID_SHARE) * len(claimed)
+        return tuple(sorted(chosen)) if chosen and is_said else ()
+
 
 def _content_words(text: str) -> frozenset[str]:
     """Return the stemmed content words of a text, without dates.
@@ -114,6 +152,21 @@ def _content_words(text: str) -> frozenset[str]:
     content = {words.stem(word) for word in listed if word not in words.STOP_WORDS}
     content |= {identifier.lower() for identifier in words.identifiers(text)}
     return frozenset(content)
+
+
+def _identifiers(content: Iterable[str]) -> frozenset[str]:
+    return frozenset(word for word in content if _is_identifier(word))
+
+
+def _contained(identifiers: Iterable[str], text: str) -> frozenset[str]:
+    """Return those of the identifiers that a text contains: 'src/a.py' is part of a full path."""
+    lowered = text.lower()
+    return frozenset(one for one in identifiers if one in lowered)
+
+
+def _gain(added: Collection[str]) -> int:
+    """Return what a message adds to a statement's words; an identifier is worth several."""
+    return len(added) + 3 * len(_identifiers(added))
 
 
 def _is_identifier(word: str) -> bool:

@@ -171,6 +171,9 @@ IMPORTANCE = {"high": 0.9, "medium": 0.5, "low": 0.2}
 MAX_UNTRUSTED_IMPORTANCE = IMPORTANCE["medium"]
 """What only a tool, file or web page says is no rule of a person, and not of high importance."""
 
+_NEEDED_FIELDS = {"architecture": "decision", "config": "setting"}
+"""The field of a schema that the summary of a fact fills if a chat gives no payload."""
+
 _UNNUMBERED = 1_000_000
 """Numbers above this one are given to facts that have none."""
 
@@ -242,7 +245,7 @@ class _FactTree:
         corrects = self._field(fact.corrects) or (corrected.summary if corrected else "")
         claimed = self._grounds.existing(fact.sources) if fact.sources else inherited
         beside = " ".join([summary, corrects, *_texts(payload)])
-        sources = self._grounds.sources_of(content, claimed, beside=beside)
+        sources = self._grounds.fact_sources(content, claimed, beside=beside)
         below = self.build_children(fact.number, sources, min(depth + 1, MAX_DEPTH))
         if not sources or not content:
             return below
@@ -283,6 +286,8 @@ class _FactTree:
             content = self._field(value) if isinstance(value, str) else self._items(value)
             if content:
                 payload[name] = content
+        if needed := _NEEDED_FIELDS.get(payloads.SCHEMA_OF[fact.kind]):
+            payload.setdefault(needed, summary)  # without it the fact would lose its kind
         return payload
 
     def _links(self, fact: Found) -> tuple[tuple[EdgeKind, str], ...]:

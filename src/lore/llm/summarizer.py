@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lore.errors import ProviderUnavailable
 from lore.lazy_dataclass import dataclass
-from lore.records import Extract, Fragment, Log, Segment, Verdict
+from lore.records import Extract, Fragment, JudgedPair, Log, Segment, Verdict
 
 if TYPE_CHECKING:
     from lore.llm.chat import Chat, Ledger
@@ -40,8 +40,8 @@ class Summarizer(Protocol):
     def reflect(self, cluster: Sequence[Fragment]) -> str:
         """Return the insight that several linked roots yield together; empty if there is none."""
 
-    def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> Sequence[Verdict | None]:
-        """Return what the newer fragment of each pair does to the older one; None if unknown."""
+    def judge(self, pairs: Sequence[JudgedPair]) -> Sequence[Verdict | None]:
+        """Return what the newer one of each pair does to the older one; None if unknown."""
 
 
 _OFFLINE = "offline"

@@ -345,6 +345,22 @@ class StatedText(NamedTuple):
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class DatedStatement:
+    """A sentence of an item, as a chat reads it that judges it against another one."""
+
+    content: str
+    created_at: datetime
+    origin: Origin
+    trust: int
+    kind: str = "statement"
+    payload: Mapping[str, Any] = field(default_factory=dict)
+
+
+JudgedPair = tuple[Fragment | DatedStatement, Fragment | DatedStatement]
+"""An older and a newer text of which a summarizer says what the newer one does to the older."""
+
+
 class DoubtfulPair(NamedTuple):
     """Two statements of which the newer may replace the older, and how certain that is."""
 

@@ -201,7 +201,7 @@ def _cycle(row: Row) -> CycleRow:
 
 StepVerb = Literal[
     "edge_added", "edge_dropped", "depth", "superseded", "hidden", "reworded", "added", "decayed",
-    "confirmed", "counted", "strengthened", "archived", "evidence",
+    "confirmed", "counted", "strengthened", "archived", "evidence", "settled",
 ]  # fmt: skip
 
 

@@ -22,8 +22,9 @@ from lore.store.sql_connection import (
 )
 from lore.text import words
 
-Relation = Literal["replaces", "partly", "may_replace", "dismissed"]
-"""Replaced as a whole, replaced for some of its cases, doubtful, or dismissed by a person."""
+Relation = Literal["replaces", "partly", "may_replace", "dismissed", "possible"]
+"""Replaced as a whole, replaced for some of its cases, doubtful, dismissed by a person or a chat,
+or so unlikely that only a chat is asked about it: no reader sees what is only possible."""
 
 SAME_STATEMENT = 0.6
 """Two sentences with this share of words in common are the same statement: a fragment or a standing
@@ -105,11 +106,11 @@ def record(db: Connection, judged_ns: Sequence[int], links: Sequence[Replacement
     there = set(
         db.column(f"SELECT n FROM items WHERE {among('n', 'ns')}", ns=int_array(sorted(ends)))
     )
-    count = sum(_put(db, link) for link in links if {link.older_n, link.newer_n} <= there)
+    stored = [link for link in links if {link.older_n, link.newer_n} <= there and _put(db, link)]
     db.run_many("DELETE FROM replacement_queue WHERE n = :n", [(n,) for n in judged_ns])
-    if count:
+    if any(link.relation != "possible" for link in stored):
         count_change(db)
-    return count
+    return len(stored)
 
 
 def _put(db: Connection, link: Replacement) -> int:
@@ -156,7 +157,8 @@ _LIVE = (
     "FROM replacements r JOIN items older ON older.n = r.older_n"
     " JOIN items newer ON newer.n = r.newer_n LEFT JOIN fragments o ON o.n = r.older_n"
     " LEFT JOIN fragments f ON f.n = r.newer_n WHERE f.deleted_at IS NULL"
-    " AND o.deleted_at IS NULL AND r.relation <> 'dismissed' AND (f.superseded_by IS NULL"
+    " AND o.deleted_at IS NULL AND r.relation NOT IN ('dismissed', 'possible')"
+    " AND (f.superseded_by IS NULL"
     f" OR f.superseded_by <> {id_text('older.id')})"
     f" AND coalesce({items.scope_sql('newer')}, {items.scope_sql('older')}, -1)"
     f" = coalesce({items.scope_sql('older')}, -1)"
@@ -196,6 +198,37 @@ def doubtful_links(db: Connection, *, project_n: int | None, limit: int) -> list
         limit=limit,
     )
     return [Replacement._make(row) for row in rows]
+
+
+def links_to_judge(db: Connection, *, after: int, limit: int) -> list[tuple[int, Replacement]]:
+    """Return links that no person decided, with their numbers, from the one after a number on."""
+    rows = db.rows(
+        f"SELECT r.n, {_COLUMNS} FROM replacements r WHERE r.n > :after AND r.certainty < 1"
+        " AND r.relation <> 'dismissed' ORDER BY r.n LIMIT :limit",
+        after=after,
+        limit=limit,
+    )
+    return [(row[0], Replacement._make(row[1:])) for row in rows]
+
+
+def find_pair(db: Connection, link: Replacement) -> PairState | None:
+    """Return the state of the link between the same sentence and the same item, if there is one."""
+    row = db.find(
+        f"SELECT {_PAIR_COLUMNS} FROM replacements WHERE older_n = :older_n"
+        " AND older_text = :older_text AND newer_n = :newer_n",
+        older_n=link.older_n,
+        older_text=link.older_text,
+        newer_n=link.newer_n,
+    )
+    return PairState(*row) if row else None
+
+
+def drop_link(db: Connection, n: int) -> bool:
+    """Delete a link by its number; return whether it was there."""
+    is_there = bool(db.run("DELETE FROM replacements WHERE n = :n", n=n))
+    if is_there:
+        count_change(db)
+    return is_there
 
 
 def links_to(db: Connection, newer_n: int) -> list[Replacement]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
 from lore import clock
 from lore.records import EdgeKind, FragmentVersion
 from lore.relevance import USED_DAYS, relevance
-from lore.store import consolidation, fragments, graph, history, items, keywords
+from lore.store import consolidation, fragments, graph, history, items, keywords, replacements
 from lore.store.codec import pack_json
 from lore.store.consolidation import Step, StepRecorder, StepVerb, ignore_step
 from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.graph import EdgeRow
+from lore.store.replacements import Relation, Replacement
 from lore.store.sql_connection import Connection, among, int_array
 from lore.text import entities
 
@@ -567,6 +568,41 @@ def _undo_evidence(db: Connection, step: Step, now: datetime) -> bool:
     return True
 
 
+def record_settled(
+    db: Connection, link: Replacement, recorder: StepRecorder, *, inserts: bool
+) -> bool:
+    """Set the relation of a link that a chat judged, and record the step that undoes it.
+
+    A link that is not there is stored only if `inserts`; what a person decided stays.
+    """
+    former = replacements.find_pair(db, link)
+    if former is None:
+        if not inserts or not replacements.record(db, (), [link]):
+            return False
+        stored = replacements.find_pair(db, link)
+        recorder(db, Step("settled", at=stored.n if stored else None))
+        return True
+    if former.certainty >= 1.0:
+        return False
+    settled = former._replace(relation=link.relation, certainty=link.certainty)
+    replacements.set_pair_states(db, [settled])
+    recorder(db, Step("settled", kind=former.relation, value=former.certainty, at=former.n))
+    return True
+
+
+def _undo_settled(db: Connection, step: Step, _now: datetime) -> bool:
+    """Restore the relation of a link, or drop one that was stored; a person's decision stays."""
+    n = step.at or 0
+    present = replacements.pair_states(db, [n]).get(n)
+    if present is None or present.certainty >= 1.0:
+        return False
+    if not step.kind:
+        return replacements.drop_link(db, n)
+    former = present._replace(relation=cast("Relation", step.kind), certainty=step.value or 0.0)
+    replacements.set_pair_states(db, [former])
+    return True
+
+
 def undo_step(db: Connection, step: Step, *, now: datetime) -> bool:
     """Undo one step; return False if its subject was changed since and stays as it is."""
     return _UNDO_BY_VERB[step.verb](db, step, now)
@@ -586,4 +622,5 @@ _UNDO_BY_VERB: dict[StepVerb, Callable[[Connection, Step, datetime], bool]] = {
     "strengthened": _undo_reinforcement,
     "archived": _undo_archive,
     "evidence": _undo_evidence,
+    "settled": _undo_settled,
 }

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
+from lore.digest.consolidation.doubts import settle_doubts
 from lore.digest.consolidation.pairs import find_embedder, find_similar_roots
 from lore.digest.consolidation.phase import PhaseRun, label, live_fragments
 from lore.errors import NotFound
@@ -53,7 +54,12 @@ class Pair(NamedTuple):
 
 
 def contradict(run: PhaseRun) -> None:
-    """Judge each pair of siblings once, and supersede what is explicitly changed."""
+    """Judge each pair of siblings once, supersede what is explicitly changed, and settle doubts."""
+    _contradict_fragments(run)
+    settle_doubts(run)
+
+
+def _contradict_fragments(run: PhaseRun) -> None:
     embedding = find_embedder(run)
     if embedding is None:
         return

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lore.llm.offline import extractor, log_writer
 from lore.llm.offline.statement_classifier import Embed, Read, StatementClassifier
-from lore.records import Extract, Fragment, Log, Segment, Verdict
+from lore.records import DatedStatement, Extract, Fragment, JudgedPair, Log, Segment, Verdict
 from lore.text import entities, sentences, words
 from lore.text.regex import PatternFile
 
@@ -69,13 +69,13 @@ class ParsedStatement(NamedTuple):
     denies: bool
 
 
-def judge_pairs(pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict]:
+def judge_pairs(pairs: Sequence[JudgedPair]) -> list[Verdict]:
     """Return for each pair (older, newer) what the newer one does to the older."""
     return [compare_statements(_text_of(older), _text_of(newer)) for older, newer in pairs]
 
 
-def _text_of(fragment: Fragment) -> str:
-    return fragment.content or fragment.summary
+def _text_of(one: Fragment | DatedStatement) -> str:
+    return one.content or (one.summary if isinstance(one, Fragment) else "")
 
 
 def compare_statements(older: str, newer: str) -> Verdict:
@@ -233,6 +233,6 @@ class OfflineSummarizer:
         """Return nothing: an insight needs a chat, and a list of what is known is none."""
         return ""
 
-    def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict]:
+    def judge(self, pairs: Sequence[JudgedPair]) -> list[Verdict]:
         """Return for each pair (older, newer) what the newer one does to the older."""
         return judge_pairs(pairs)

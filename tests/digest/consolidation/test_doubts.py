@@ -1,0 +1,163 @@
+"""A chat settles which statements a newer one replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from lore.digest.consolidation.cycle import run_cycle, undo_cycle
+from lore.digest.consolidation.phase import CycleContext
+from lore.llm.offline.summarizer import OfflineSummarizer
+from lore.memory import Memory
+from lore.records import JudgedPair, NewMessage, Part, PhaseReport, Verdict
+from lore.store import consolidation, items, replacements
+from lore.store.replacements import Relation, Replacement
+from tests.fakes import NOON, FakeEmbedder
+
+OLD = "the events sit in Redshift"
+NEW = "the events table in ClickHouse is ordered by time"
+PROJECT = "/code/ads"
+
+
+class FakeChat(OfflineSummarizer):
+    """Gives one verdict for every pair of statements."""
+
+    identity = "fake:chat"
+
+    def __init__(self, verdict: Verdict | None) -> None:
+        super().__init__()
+        self.verdict = verdict
+        self.asked: list[tuple[str, str]] = []
+
+    def judge(self, pairs: Sequence[JudgedPair]) -> list[Verdict | None]:  # type: ignore[override]
+        self.asked += [(older.content, newer.content) for older, newer in pairs]
+        return [self.verdict] * len(pairs)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(tmp_path, embedder=FakeEmbedder()) as opened:
+        yield opened
+
+
+def link(memory: Memory, relation: Relation, certainty: float = 0.2) -> None:
+    """Store two messages of two sessions, and a link between them."""
+    ns = []
+    for day, text in enumerate((OLD, NEW)):
+        at = NOON + timedelta(days=day)
+        said = NewMessage("user", (Part("text", text),), at, text)
+        memory.capture(f"s{day}", [said], project=PROJECT)
+        with memory.database.read() as db:
+            (one,) = db.column("SELECT n FROM messages ORDER BY n DESC LIMIT 1")
+        ns.append(one)
+    made = Replacement(ns[0], OLD, ns[1], NEW, relation, certainty, 1)
+    memory.database.write(lambda db: replacements.record(db, ns, [made]))
+
+
+def contradict(memory: Memory, chat: OfflineSummarizer, *, dry_run: bool = False) -> PhaseReport:
+    context = CycleContext(chat)
+    report = run_cycle(memory.database, context, only=("contradict",), dry_run=dry_run)
+    return report.phases[0]
+
+
+def relations(memory: Memory) -> list[str]:
+    with memory.database.read() as db:
+        return db.column("SELECT relation FROM replacements ORDER BY n")
+
+
+def shown(memory: Memory) -> list[str]:
+    """Return the relations of the links that readers see."""
+    with memory.database.read() as db:
+        ns = db.column("SELECT n FROM items")
+        return [one.relation for links in replacements.links_of(db, ns).values() for one in links]
+
+
+@pytest.mark.parametrize("relation", ["possible", "may_replace", "replaces"])
+@pytest.mark.parametrize(
+    ("verdict", "settled"),
+    [("changes", "replaces"), ("contradicts", "may_replace"), ("agrees", "dismissed")],
+)
+def test_a_verdict_of_a_chat_settles_a_link(
+    memory: Memory, relation: Relation, verdict: Verdict, settled: str
+):
+    link(memory, relation)
+    chat = FakeChat(verdict)
+    report = contradict(memory, chat)
+    assert chat.asked == [(OLD, NEW)]
+    assert relations(memory) == [settled]
+    assert report.counts["pairs judged"] == 1
+
+
+def test_what_is_only_possible_is_seen_by_no_reader(memory: Memory):
+    link(memory, "possible")
+    assert shown(memory) == []
+    assert memory.knowledge.doubtful_pairs() == []
+    contradict(memory, OfflineSummarizer())
+    assert shown(memory) == []
+
+
+def test_a_chat_is_asked_once_about_a_link(memory: Memory):
+    link(memory, "possible")
+    chat = FakeChat("contradicts")
+    contradict(memory, chat)
+    contradict(memory, chat)
+    assert len(chat.asked) == 1
+
+
+def test_without_a_verdict_a_link_stays(memory: Memory):
+    link(memory, "may_replace")
+    assert contradict(memory, FakeChat(None)).counts["pairs unjudged"] == 1
+    assert relations(memory) == ["may_replace"]
+
+
+def test_a_person_outweighs_a_chat(memory: Memory):
+    link(memory, "replaces", certainty=1.0)
+    chat = FakeChat("agrees")
+    contradict(memory, chat)
+    assert chat.asked == []
+    assert shown(memory) == ["replaces"]
+
+
+def test_a_dry_run_asks_nothing(memory: Memory):
+    link(memory, "may_replace")
+    chat = FakeChat("changes")
+    assert contradict(memory, chat, dry_run=True).counts["to ask"] == 1
+    assert chat.asked == []
+    assert relations(memory) == ["may_replace"]
+
+
+def test_undo_of_a_cycle_restores_the_links(memory: Memory):
+    link(memory, "possible")
+    contradict(memory, FakeChat("changes"))
+    assert shown(memory) == ["replaces"]
+    undo_cycle(memory.database)
+    assert relations(memory) == ["possible"]
+
+
+def test_what_was_made_of_a_replaced_statement_is_replaced_with_it(memory: Memory):
+    link(memory, "possible")
+    with memory.database.read() as db:
+        sources = items.ids_of(db, db.column("SELECT n FROM items ORDER BY n LIMIT 1"))
+    made = memory.store(OLD, project=PROJECT, source_messages=tuple(sources.values()))
+    contradict(memory, FakeChat("changes"))
+    with memory.database.read() as db:
+        n = items.find_number(db, made)
+        assert n is not None
+        assert replacements.extents(db, [n])[n].relation == "replaces"
+    undo_cycle(memory.database)
+    assert relations(memory) == ["possible"]
+
+
+def test_a_report_line_goes_with_the_message_that_it_quotes(memory: Memory):
+    link(memory, "possible")
+    report = contradict(memory, FakeChat("changes"))
+    assert any(OLD in line for line in report.told)
+    with memory.database.read() as db:
+        (id_, *_) = items.ids_of(db, db.column("SELECT n FROM items ORDER BY n")).values()
+    memory.maintenance.forget(id=id_)
+    with memory.database.read() as db:
+        (last, *_) = consolidation.recent_reports(db, limit=1)
+    assert not any(OLD in line for one in last.phases for line in one.told)
