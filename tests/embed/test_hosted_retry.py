@@ -25,7 +25,12 @@ def pauses() -> list[float]:
 
 @pytest.fixture
 def endpoint(service: Service, pauses: list[float]) -> Endpoint:
-    return Endpoint(service.url, KEY, timeout_s=0.3, sleep=pauses.append)
+    return Endpoint(service.url, KEY, sleep=pauses.append)
+
+
+@pytest.fixture
+def impatient(service: Service, pauses: list[float]) -> Endpoint:
+    return Endpoint(service.url, KEY, timeout_s=1.0, sleep=pauses.append)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -84,16 +89,16 @@ def test_a_redirect_is_not_followed(service: Service, endpoint: Endpoint) -> Non
         assert elsewhere.requests == []
 
 
-def test_timeout_is_reported(service: Service, endpoint: Endpoint) -> None:
-    service.script += [Reply(delay_s=0.6)] * ATTEMPTS
+def test_timeout_is_reported(service: Service, impatient: Endpoint) -> None:
+    service.script += [Reply(delay_s=1.5)] * ATTEMPTS
     with pytest.raises(EmbedderError, match=r"cannot be reached.*timed out"):
-        post_json(endpoint, BODY)
+        post_json(impatient, BODY)
     assert len(service.requests) == ATTEMPTS
 
 
-def test_timeout_is_retried(service: Service, endpoint: Endpoint) -> None:
-    service.script.append(Reply(delay_s=0.6))
-    assert isinstance(post_json(endpoint, BODY), dict)
+def test_timeout_is_retried(service: Service, impatient: Endpoint) -> None:
+    service.script.append(Reply(delay_s=1.5))
+    assert isinstance(post_json(impatient, BODY), dict)
 
 
 def test_connection_error_is_reported(pauses: list[float]) -> None:
