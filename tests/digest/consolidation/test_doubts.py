@@ -12,7 +12,7 @@ from lore.digest.consolidation.cycle import run_cycle, undo_cycle
 from lore.digest.consolidation.phase import CycleContext
 from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
-from lore.records import JudgedPair, NewMessage, Part, PhaseReport, Verdict
+from lore.records import JudgedPair, NewMessage, Part, PhaseReport, Role, Verdict
 from lore.store import consolidation, items, replacements
 from lore.store.replacements import Relation, Replacement
 from tests.fakes import NOON, FakeEmbedder
@@ -43,12 +43,19 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield opened
 
 
-def link(memory: Memory, relation: Relation, certainty: float = 0.2) -> None:
+def link(
+    memory: Memory,
+    relation: Relation,
+    certainty: float = 0.2,
+    *,
+    newer_role: Role = "user",
+) -> None:
     """Store two messages of two sessions, and a link between them."""
     ns = []
-    for day, text in enumerate((OLD, NEW)):
+    stated: list[tuple[Role, str]] = [("user", OLD), (newer_role, NEW)]
+    for day, (role, text) in enumerate(stated):
         at = NOON + timedelta(days=day)
-        said = NewMessage("user", (Part("text", text),), at, text)
+        said = NewMessage(role, (Part("text", text),), at, text)
         memory.capture(f"s{day}", [said], project=PROJECT)
         with memory.database.read() as db:
             (one,) = db.column("SELECT n FROM messages ORDER BY n DESC LIMIT 1")
@@ -110,6 +117,12 @@ def test_a_chat_is_asked_once_about_a_link(memory: Memory):
 def test_without_a_verdict_a_link_stays(memory: Memory):
     link(memory, "may_replace")
     assert contradict(memory, FakeChat(None)).counts["pairs unjudged"] == 1
+    assert relations(memory) == ["may_replace"]
+
+
+def test_an_assistant_never_replaces_the_word_of_a_person(memory: Memory):
+    link(memory, "possible", newer_role="assistant")
+    contradict(memory, FakeChat("changes"))
     assert relations(memory) == ["may_replace"]
 
 

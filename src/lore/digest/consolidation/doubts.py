@@ -96,7 +96,7 @@ def _settle(
     """Apply verdicts, and remember how far the chat was asked."""
     recorder = consolidation.step_recorder(cycle_n)
     for doubt, verdict in zip(doubts, verdicts, strict=True):
-        relation = _relation(doubt.link, verdict)
+        relation = _relation(doubt, verdict)
         if relation is None:
             run.count("pairs unjudged")
             continue
@@ -121,10 +121,13 @@ def _report(db: Connection, link: Replacement) -> str:
     return f"{newer} replaces {older}"
 
 
-def _relation(link: Replacement, verdict: Verdict | None) -> Relation | None:
-    """Return the relation of a link after a verdict; None if it stays."""
-    if verdict == "changes":
-        return "partly" if link.relation == "partly" else "replaces"
-    if verdict == "contradicts":
+def _relation(doubt: _Doubt, verdict: Verdict | None) -> Relation | None:
+    """Return the relation of a link after a verdict; None if it stays.
+
+    What a less trusted origin says never replaces a person's word, whatever a chat thinks of it.
+    """
+    if verdict == "changes" and doubt.newer.trust >= doubt.older.trust:
+        return "partly" if doubt.link.relation == "partly" else "replaces"
+    if verdict in ("changes", "contradicts"):
         return "may_replace"
     return "dismissed" if verdict == "agrees" else None
