@@ -126,6 +126,13 @@ class Machine:
         eventually(lambda: any(text in one for one in self.texts(session)))
         eventually(lambda: self.get("/stats")["waiting"] == 0)
 
+    def find_session(self, text: str) -> str | None:
+        """Find the session in which a text was said."""
+        sessions = self.sessions()
+        return next(
+            (name for name in sessions if any(text in one for one in self.texts(name))), None
+        )
+
     def client(
         self, command: str, sessions: ModuleType, project: Path, *, wait_for_mcp: bool = True
     ) -> Client:

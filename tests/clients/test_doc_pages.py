@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -78,7 +79,9 @@ def test_the_commands_of_a_page_do_what_it_says(machine, name):
         run(command, machine, environ)
         if command.startswith("claude -p"):
             told = re.findall(r'"(.+)"', command)[0]
-            machine.wait_until_indexed(next(iter(eventually(machine.sessions))), told)
+            # until it is captured, the sessions of the commands before are all there is
+            session = eventually(partial(machine.find_session, told))
+            machine.wait_until_indexed(session, told)
     assert machine.upstream.problems() == []
     if name == "claude-code":
         (asked,) = machine.requests("How do we print the almanac?")
