@@ -237,10 +237,11 @@ def train(base: Weights, texts: PairTexts, sets: TrainingSets, recipe: Recipe) -
     print(f"  {len(sets.statements)} pairs, {len(sets.groups)} questions,"
           f" {first} and {recipe.times} x {steps} steps, {time.time() - started:.0f} s",
           flush=True)  # fmt: skip
-    return PairModel(_average([m.weights for m in models]), _average([m.heads for m in models]))
+    return PairModel(average([m.weights for m in models]), average([m.heads for m in models]))
 
 
-def _average(some: Sequence[Weights]) -> Weights:
+def average(some: Sequence[Weights]) -> Weights:
+    """Return the mean of some weights."""
     return {
         name: sum(one[name] for one in some) / len(some) if tensor.is_floating_point() else tensor
         for name, tensor in some[0].items()
@@ -542,9 +543,14 @@ def read_difference(path: Path) -> dict[str, np.ndarray]:
     return tensors
 
 
-def write_model(out: Path, base: Weights, model: PairModel, sets: list[str]) -> None:
+def write_model(
+    out: Path,
+    base: Weights,
+    model: PairModel,
+    sets: list[str],
+    script: str = "benchmarks/train_pairs.py",
+) -> None:
     """Write the difference to the base model, and the heads as JSON."""
-    script = "benchmarks/train_pairs.py"
     write_tensors(
         out / "lore-pairs.safetensors",
         difference(base, model.weights),

@@ -16,7 +16,7 @@ from lore.embed.models import PAIR_MODEL, verify_weights
 from lore.embed.pair_model import IDLE_S, RELATIONS, PairModel, open_pair_model
 from lore.settings import Settings
 
-OLDER = "for the orders database we use Postgres 14, hosted on our own box db1."
+OLDER = "the orders database runs on Postgres 14"
 
 
 @pytest.fixture(scope="module")

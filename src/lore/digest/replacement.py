@@ -61,10 +61,10 @@ ITEM_FLOOR, FLOOR = 0.05, 0.1
 """Items, and statements, less similar than this are about different things. (Replaced ones of
 `stale-open.jsonl` have 0.28 to 0.95, unrelated ones of the same project mostly less than 0.2.)"""
 
-CERTAIN, DOUBTFUL, WORDLESS = 0.4, 0.15, 0.3
+CERTAIN, DOUBTFUL, WORDLESS = 0.5, 0.15, 0.3
 """Probability from which a statement counts as replaced, from which a pair is doubtful, and from
-which one is that has no telling word in common. (The head was trained with the pairs of real
-sessions that these let through: see `benchmarks/train_relations.py`.)"""
+which one is that has no telling word in common. (The model was trained with the pairs of real
+sessions that these let through: see `benchmarks/refine_pairs.py`.)"""
 
 POSSIBLE = 0.1
 """Probability from which a chat is asked about a pair that is not doubtful: it knows what the model
@@ -74,13 +74,17 @@ LEAST_WORTH = 0.1
 """Probability that a replaced statement is worth remembering: 'Push succeeded.' is not. (Recorded
 sessions of two projects had 207 links, nearly all wrong; this and `WORDLESS` leave 68 of them.)"""
 
-SAME_SUBJECT, ALIKE, NEARLY_SAME = 0.4, 0.5, 0.65
+SAME_SUBJECT, ALIKE, NEARLY_SAME = 0.45, 0.5, 0.65
 """Cosines from which two statements are about the same subject, from which a rule and a statement
 with another value, and from which any two with different values are a doubtful pair, whatever the
 model says."""
 
-NEAR_BEST = 0.75
-"""What replaces something replaces the statement it is nearest to, and those nearly as near."""
+NEAR_BEST = 0.5
+"""What replaces something replaces what it most likely does, and what is half as likely."""
+
+LEAST_ALIKE = 0.5
+"""Share of its probability that a pair keeps whose vectors have nothing in common: what changes
+something in passing hardly resembles it."""
 
 IMPOSSIBLE = 0.05
 """Probability below which another value alone makes no doubtful pair: tasks name other things."""
@@ -91,7 +95,7 @@ SURE_SAME = 0.9
 SURE_CORRECTION = 0.97
 """Probability for two statements of one session: people state several things one after the other,
 and seldom take back one a few minutes later. (All of these are chosen on `stale.jsonl` and
-`stale-open.jsonl`.)"""
+the two sets `stale-open`.)"""
 
 TOGETHER_US = 86_400_000_000
 """Knowledge that is stored within a day of other knowledge mostly adds to it: only what would be
@@ -364,19 +368,22 @@ def _derived_items(db: Connection, links: Sequence[Replacement]) -> list[set[int
 def _relate(pairs: Sequence[Pair], judgements: Sequence[Judgement]) -> Iterator[_Related]:
     """Yield the pairs that are linked, with their relation.
 
-    What replaces something replaces the statement that it is nearest to, of people and of
+    What replaces something replaces the statement that it most likely does, of people and of
     assistants. Of two that it may replace, one that it has less in common with is doubtful: the
     other is about the same thing, this one perhaps about its neighbour.
     """
-    nearest: dict[tuple[int, str, int], float] = {}
-    for pair in pairs:
-        nearest[_side(pair)] = max(nearest.get(_side(pair), 0.0), pair.cosine)
+    best: dict[tuple[int, str, int], float] = {}
+    for pair, judgement in zip(pairs, judgements, strict=True):
+        side = _side(pair)
+        best[side] = max(best.get(side, 0.0), certainty_of(pair, judgement))
     related = [
         (pair, judgement, relation)
         for pair, judgement in zip(pairs, judgements, strict=True)
         if (
             relation := relation_of(
-                pair, judgement, is_nearest=pair.cosine >= NEAR_BEST * nearest[_side(pair)]
+                pair,
+                judgement,
+                is_best=certainty_of(pair, judgement) >= NEAR_BEST * best[_side(pair)],
             )
         )
     ]
@@ -404,7 +411,7 @@ def _in_order(one: Claim, other: Claim) -> Pair:
     return Pair(older, newer)
 
 
-def relation_of(pair: Pair, judgement: Judgement, *, is_nearest: bool = True) -> Relation | None:
+def relation_of(pair: Pair, judgement: Judgement, *, is_best: bool = True) -> Relation | None:
     """Return the link between two claims: certain, for some cases, doubtful, possible, or none.
 
     What a less trusted origin says about a person's word is never certain, nor what is said about
@@ -412,7 +419,7 @@ def relation_of(pair: Pair, judgement: Judgement, *, is_nearest: bool = True) ->
     """
     if pair.newer.was:
         return "may_replace"
-    if pair.newer.trust < UNASKED_TRUST or not is_nearest:
+    if pair.newer.trust < UNASKED_TRUST or not is_best:
         return None
     if _is_certain(pair, judgement):
         return "replaces" if judgement.verdict == "replaces" else "partly"
@@ -469,7 +476,7 @@ def _is_of_people(pair: Pair) -> bool:
 
 def certainty_of(pair: Pair, judgement: Judgement) -> float:
     """Return the probability of a judgement, less if the statements are not much alike."""
-    return judgement.certainty * min(1.0, pair.cosine / ALIKE)
+    return judgement.certainty * min(1.0, LEAST_ALIKE + pair.cosine)
 
 
 def _is_readable(pair: Pair) -> bool:
@@ -497,6 +504,26 @@ def derive_links(db: Connection, link: Replacement) -> list[Replacement]:
     """Return a link with those of the answers, fragments and episodes that repeat its statement."""
     repeated = [link, *_links_of_echoes(db, link)]
     return [*repeated, *(one for made in _links_of_fragments(db, repeated) for one in made)]
+
+
+def find_retold(db: Connection, link: Replacement) -> list[Replacement]:
+    """Return possible links of the fragments that tell a replaced statement in other words.
+
+    A chat wrote them, of the message that has the statement and perhaps of others; it has to say
+    whether the newer statement replaces them, too.
+    """
+    older, newer = (replacements.place_of(db, n).id for n in (link.older_n, link.newer_n))
+    derived = replacements.derived_fragments(db, [older, newer])
+    retold = link._replace(relation="possible", certainty=POSSIBLE, statements=1)
+    return [
+        candidate
+        for n, content in derived.get(older, {}).items()
+        if n not in derived.get(newer, {})
+        and not replacements.is_same_statement(link.older_text, content)
+        and not replacements.find_pair(
+            db, candidate := retold._replace(older_n=n, older_text=content)
+        )
+    ]
 
 
 def _links_of_echoes(db: Connection, link: Replacement) -> Iterator[Replacement]:

@@ -140,7 +140,7 @@ PAIR_MODEL = replace(
     base=MINILM,
     delta=ModelFile(
         "lore-pairs.safetensors",
-        "5d7caa9af67a7a7d6cea07da8dd3d3bf4af2d1cf3015998c01230269ec42c93c",
+        "4711c5a10bd948fc4d1e1bdfc08756abcdbebbc5db10c5c168bbac57be82245e",
     ),
 )
 """Reads two texts together; not an embedder, so that no setting can choose it."""
