@@ -1,11 +1,13 @@
-"""What curation without a chat keeps of sessions of projects that the classifier has not seen.
+"""What curation keeps of sessions of projects that the classifier has not seen, or with a chat.
 
     uv run python benchmarks/worth.py --corpus SESSIONS --sentences FILE
     uv run python benchmarks/worth.py --corpus SESSIONS --cache EXAMPLES.npz --readings FILE
                                       [--only PROJECT] [--all] [--sample 60] [--seed 1]
+    uv run python benchmarks/worth.py --corpus SESSIONS --chat [--only PROJECT] [--out FILE]
 
 The first command writes the sentences of the listed sessions for `train_pairs.py --held-out`
-(`--also`), whose readings of them the second takes; `--without-pairs` does without.
+(`--also`), whose readings of them the second takes; `--without-pairs` does without. The third
+asks the chat that the settings choose (`LORE_CHAT_PROVIDER` and so on); nothing here trained it.
 
 For each project of `data/worth-keeping.jsonl.gz` it trains the classifier without that project,
 curates the listed sessions (with `--all` every session of the project), and prints how much of what
@@ -23,7 +25,7 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,6 +35,7 @@ import numpy as np
 
 import train_statements as training
 from episodes import messages_of
+from lore import settings
 from lore.capture.message_capture import Conversation, capture
 from lore.digest import extraction
 from lore.digest.drafts import CurationContext
@@ -47,6 +50,9 @@ from lore.memory import Memory
 from lore.records import Fragment, NewMessage
 from lore.store import fragments, messages, sessions
 from lore.text import words
+
+Extract = Callable[[str], object]
+"""Curates the session with an id."""
 
 COVERED_WORDS, COVERED_COSINE = 0.4, 0.7
 DUPLICATE_COSINE, DUPLICATE_WORDS = 0.9, 0.8
@@ -85,9 +91,9 @@ def write_sentences(listed: Sequence[dict[str, Any]], corpus: Path, path: Path) 
         rows = training.read_lines(training.session_path(project, corpus))
         raws = [raw for raw in rows if raw["sid"] in wanted]
         with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder)) as memory:
-            curate(
-                memory, raws, project, StatementClassifier(read_from=0), partial(record, project)
-            )
+            classifier = StatementClassifier(read_from=0)
+            extract = offline_extract(memory, classifier, partial(record, project))
+            curate(memory, raws, project, extract)
     with gzip.open(path, "wt", encoding="utf-8") as stream:
         stream.writelines(json.dumps(row) + "\n" for row in asked.values())
 
@@ -102,19 +108,23 @@ def reader_of(path: Path) -> Read:
     return read
 
 
-def curate(
-    memory: Memory,
-    raws: Sequence[dict[str, Any]],
-    project: str,
-    classifier: StatementClassifier,
-    read: Read | None,
-) -> list[Kept]:
-    """Curate sessions of a project into a memory, and return what stands then."""
+def offline_extract(memory: Memory, classifier: StatementClassifier, read: Read | None) -> Extract:
+    """Return a function that curates a session by a classifier."""
     embedder = memory.sources.embedder
     summarizer = OfflineSummarizer(
         embedder.embed, encoder=embedder.name, read=read, classifier=classifier
     )
     means = CurationContext(summarizer, embedder, memory.sources.nearest)
+    return lambda session: extraction.curate_session(memory.database, session, means)
+
+
+def curate(
+    memory: Memory,
+    raws: Sequence[dict[str, Any]],
+    project: str,
+    extract: Extract,
+) -> list[Kept]:
+    """Curate sessions of a project into a memory, and return what stands then."""
     places: dict[str, tuple[str, int]] = {}
     for raw in raws:
         listed, title = messages_of(raw)
@@ -123,7 +133,7 @@ def curate(
         if new:
             talk = Conversation(raw["sid"], agent="coding", project=f"/code/{project}", title=title)
             capture(memory.database, talk, new)
-            extraction.curate_session(memory.database, raw["sid"], means)
+            extract(raw["sid"])
             with memory.database.read() as db:
                 n = sessions.get_session_number(db, raw["sid"])
                 stored = messages.messages_of_session(db, n, first=0, limit=100_000)
@@ -201,25 +211,51 @@ def show(kept: Sequence[Kept], names: dict[int, str], count: int, seed: int) -> 
         print(f"\n{place}. [{head} d{fragment.depth}] {fragment.content}")
 
 
-def main() -> None:
-    """Curate, count, and print a sample."""
+def write_fragments(kept: Sequence[Kept], names: dict[int, str], path: Path) -> None:
+    """Write fragments with their sessions and turns, for readers to judge."""
+    with path.open("w", encoding="utf-8") as stream:
+        for one in kept:
+            fragment = one.fragment
+            row = {
+                "project": names[id(one)],
+                "session": one.session,
+                "turns": sorted(one.turns),
+                "kind": fragment.kind,
+                "importance": fragment.importance,
+                "origin": fragment.origin,
+                "text": fragment.content,
+            }
+            stream.write(json.dumps(row) + "\n")
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpus", type=Path, required=True, help="folder of fetch_sessions.py")
     parser.add_argument("--cache", type=Path, help="examples of train_statements.py")
     parser.add_argument("--sentences", type=Path, help="only write the sentences there")
     parser.add_argument("--readings", type=Path, help="what train_pairs.py --held-out wrote")
     parser.add_argument("--without-pairs", action="store_true", help="do without the pair model")
+    parser.add_argument("--chat", action="store_true", help="ask the chat of the settings")
+    parser.add_argument("--out", type=Path, help="write all fragments there, as JSON lines")
     parser.add_argument("--only", action="append", help="one project; repeatable")
     parser.add_argument("--all", action="store_true", help="every session, not the listed ones")
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Curate, count, and print a sample."""
+    options = parse_arguments()
     listed = list(training.read_lines(training.DATA / "worth-keeping.jsonl.gz"))
     if options.sentences:
         write_sentences(listed, options.corpus, options.sentences)
         return
-    examples = training.cached_examples(options.cache, options.corpus, options.readings)
-    read = None if options.without_pairs else reader_of(options.readings)
+    examples = read = None
+    if not options.chat:
+        examples = training.cached_examples(options.cache, options.corpus, options.readings)
+        read = None if options.without_pairs else reader_of(options.readings)
     everything: list[Kept] = []
     names: dict[int, str] = {}
     covered = total = 0
@@ -232,10 +268,15 @@ def main() -> None:
             continue
         raws = [raw for raw in training.read_lines(path) if options.all or raw["sid"] in wanted]
         with tempfile.TemporaryDirectory() as folder:
-            weights = Path(folder) / "statements.npz"
-            training.write_weights(examples, weights, without=project)
-            with Memory.open(Path(folder)) as memory:
-                kept = curate(memory, raws, project, StatementClassifier(weights), read)
+            home = Path(folder)
+            config = settings.load(home=home, project_dir=home).settings
+            with Memory.open(config=config) as memory:
+                extract: Extract = memory.digest.curate
+                if examples is not None:
+                    weights = home / "statements.npz"
+                    training.write_weights(examples, weights, without=project)
+                    extract = offline_extract(memory, StatementClassifier(weights), read)
+                kept = curate(memory, raws, project, extract)
                 wanted_items = [(row["session"], item) for row in rows for item in row["items"]]
                 rows_ = memory.sources.embedder.embed([item["what"] for _, item in wanted_items])
         hits = [
@@ -246,6 +287,8 @@ def main() -> None:
         report(project, len(raws), kept, hits, labels_of(kept, project))
         everything += kept
         names |= {id(one): project for one in kept}
+    if options.out:
+        write_fragments(everything, names, options.out)
     print(f"covered {covered} of {total}; fragments {len(everything)}")
     grades = np.array([one.fragment.importance for one in everything])
     bins, _ = np.histogram(grades, bins=np.linspace(0, 1, 11))

@@ -36,8 +36,8 @@ def test_an_exchange_comes_with_project_topics_earlier_messages_and_nearest_frag
     world.say("Which tool installs the packages of this project?")
     _, shown = ask(world, nothing)
     assert shown.project == "app"
-    assert shown.topics == (NPM,)
     assert [one.content for one in shown.known] == [NPM]
+    assert shown.topics == ()  # what is known is not listed twice
     assert [one.text for one in shown.earlier] == [NPM]
 
 
@@ -91,6 +91,31 @@ def test_a_fragment_that_the_chat_names_as_corrected_is_superseded(world: World)
     made, _ = ask(world, lambda _: [replace(new, corrects_id=before.id)])
     assert made.superseded == 1
     assert world.contents() == ["Another tool brings the packages"]
+
+
+def test_a_correction_that_is_known_already_supersedes_what_the_chat_names(world: World):
+    cargo = "Since the rewrite in Rust, cargo fetches everything that is needed"
+    world.learn(fact(NPM), text=NPM)
+    (before,) = world.standing()
+    world.learn(fact(cargo), text=cargo)
+    world.say("cargo, as I said")
+    again = fact(cargo, world.messages()[-1].id)
+    made, _ = ask(world, lambda _: [replace(again, corrects_id=before.id)])
+    assert (made.merged, made.superseded) == (1, 1)
+    assert world.contents() == [cargo]
+
+
+def test_a_correction_far_from_what_the_chat_names_supersedes_it(world: World):
+    others = [f"Release {number} went out on day {number}" for number in range(60)]
+    world.learn(fact(NPM), text=NPM)
+    (before,) = world.standing()
+    for text in others:
+        world.learn(fact(text), text=text)
+    world.say("Release 60 went out on day 60")
+    new = fact("Release 60 went out on day 60", world.messages()[-1].id)
+    made, _ = ask(world, lambda _: [replace(new, corrects_id=before.id)])
+    assert made.superseded == 1
+    assert NPM not in world.contents()
 
 
 def test_a_less_trusted_source_corrects_nothing(world: World):

@@ -286,7 +286,7 @@ AMONG = replace(
     TALK,
     project="billing",
     branch="main",
-    topics=("How billing exports",),
+    topics=(fragment("t-one", "How billing exports"),),
     known=KNOWN,
     earlier=(message_text(0, "When does the export run?"),),
     later=(message_text(4, "3 files", "tool"), message_text(5, "No, leave it at 01:00.")),
@@ -302,7 +302,7 @@ def test_extraction_sees_project_topics_known_fragments_and_what_was_said_around
     summarizer(chat).extract(AMONG)
     sent = chat.asked[0].messages[0].text
     assert "Project:\n  billing (branch main)\n" in sent
-    assert "Topics:\n  - How billing exports\n" in sent
+    assert "Topics:\n  [T1] How billing exports\n" in sent
     assert "[K1] fact" in sent
     assert "[K2] fact" in sent
     assert sent.index("[before]") < sent.index("[1]") < sent.index("[after]")
@@ -322,6 +322,11 @@ def test_a_fact_refers_to_the_fragments_that_were_shown_and_to_no_others():
     assert corrected.corrects == KNOWN[0].summary
     assert (invented.same_as, invented.corrects_id) == ("", "")
     assert (real_id.same_as, real_id.corrects_id) == ("", "")
+
+
+def test_a_fact_corrects_a_topic():
+    (one,) = extracted(fact(1, "Billing exports nothing any more.", corrects_id="T1"))
+    assert one.corrects_id == "t-one"
 
 
 def test_what_corrects_a_fragment_is_not_the_same():

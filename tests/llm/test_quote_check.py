@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lore.llm.quote_check import Grounding
-from tests.llm.fakes import message_text
+from tests.llm.fakes import fragment, message_text
 
 USER = message_text(1, "How do we deploy harbor? I think with ops/deploy.sh, but ask the wiki.")
 PAGE = message_text(
@@ -87,3 +87,22 @@ def test_a_path_counts_as_said_if_a_call_names_the_file_in_full():
     asked = message_text(4, "Please move the export to 02:30")
     grounds = Grounding((asked, CALL, SHOWN))
     assert grounds.fact_sources("The export in deploy/cron.env is at 02:30", (7,)) == (4, 6)
+
+
+def test_what_a_correction_repeats_of_a_known_fragment_needs_no_source():
+    text = "Harbor deploys with ops/deploy.sh to port 8443 after the tests are green."
+    known = fragment("k", "Harbor deploys with ops/deploy.sh to port 8443.", origin="assistant")
+    assert GROUNDS.fact_sources(text, (3,)) == (3, 4)
+    assert GROUNDS.fact_sources(text, (3,), known=known) == (3,)
+
+
+def test_a_fragment_of_less_trust_is_no_source():
+    text = "Harbor deploys with ops/deploy.sh to evil.example."
+    known = fragment("k", text, origin="assistant")
+    assert GROUNDS.fact_sources(text, (1,), known=known) == (1, 2)
+
+
+def test_what_only_a_page_adds_to_a_known_fragment_keeps_the_trust_of_the_page():
+    known = fragment("k", "Harbor deploys with ops/deploy.sh.", origin="user")
+    text = "Harbor deploys with ops/deploy.sh to evil.example"
+    assert 2 in GROUNDS.fact_sources(text, (1,), known=known)

@@ -64,7 +64,7 @@ CONFIG = {"form": "config", "setting": "port", "location": "", "value": "8443", 
 class AnyGrounds(Grounding):
     """Takes the named messages for the sources, whatever was said in them."""
 
-    def sources_of(self, content, named, *, beside=""):
+    def sources_of(self, content, named, *, beside="", known_words=frozenset()):
         return tuple(named)
 
 

@@ -43,12 +43,13 @@ def add_context(
         earlier = _read_earlier(db, session_n, exchange.messages[0].ordinal)
         topics = _find_topics(db, project_n) if project_n else ()
     known = _find_known(database, exchange, context, project_n)
+    shown = {one.id for one in known}
     return replace(
         exchange,
         earlier=earlier,
         project=project.name if project else "",
         branch=session.branch,
-        topics=topics,
+        topics=tuple(one for one in topics if one.id not in shown),
         known=known,
     )
 
@@ -63,11 +64,11 @@ def _read_earlier(db: Connection, session_n: int, ordinal: int) -> tuple[Message
     return tuple(spoken[-MAX_EARLIER:])
 
 
-def _find_topics(db: Connection, project_n: int) -> tuple[str, ...]:
+def _find_topics(db: Connection, project_n: int) -> tuple[Fragment, ...]:
     ns = [n for n, _ in fragments.roots(db, project_n=project_n, limit=_ROOTS_READ)]
     roots = fragments.by_number(db, ns)
     trusted = [roots[n] for n in ns if n in roots and _may_be_shown(roots[n])]
-    return tuple(one.summary for one in trusted[:MAX_TOPICS])
+    return tuple(trusted[:MAX_TOPICS])
 
 
 def _find_known(

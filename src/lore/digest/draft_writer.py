@@ -222,7 +222,7 @@ class DraftWriter:
             self.result += CurationResult(refused=1)
             return None
         candidates = placement.load_candidates(
-            self._db, [*neighbours, *self._nearest_newcomers(draft)]
+            self._db, [*neighbours, *self._nearest_newcomers(draft), *self._named(draft)]
         )
         own = placement.applying(self._db, candidates, self._context.scope)
         same = self._find_duplicate(one, own)
@@ -232,6 +232,7 @@ class DraftWriter:
                 self.result += CurationResult(known=1)
             else:
                 self._merge(one, same)
+            self._supersede_corrected(one, same.n, [other for other in own if other is not same])
             return same.n
         n = self._add(one, [candidate for candidate in own if candidate is not same])
         if same is not None:
@@ -260,6 +261,11 @@ class DraftWriter:
             return []
         rows = self._load_vectors(ns)
         return [Neighbour(n, float(row @ draft.vector)) for n, row in zip(ns, rows, strict=True)]
+
+    def _named(self, draft: DraftFragment) -> list[Neighbour]:
+        """Return the fragments that a chat named: they may be far from what it makes of them."""
+        ids = [id_ for id_ in (draft.same_as, draft.corrects_id) if id_]
+        return [Neighbour(n, 0.0) for n in items.numbers_of(self._db, ids).values()]
 
     def _find_duplicate(self, one: _SourcedDraft, own: Sequence[Candidate]) -> Candidate | None:
         """Return the duplicate of a draft: by its vector, or by its exact text without one."""

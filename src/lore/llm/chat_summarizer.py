@@ -192,7 +192,7 @@ class ChatSummarizer:
             verdict: Verdict | None = None
             if len(by_pair.get(number, ())) == 1:
                 (verdict,) = by_pair[number]
-            if verdict == "changes" and newer.trust < older.trust:
+            if verdict in ("changes", "changes_part") and newer.trust < older.trust:
                 verdict = "contradicts"
             verdicts.append(verdict)
         return verdicts

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
@@ -58,11 +58,11 @@ def _load(name: str, version: int) -> Prompt:
 
 OBSERVE = _load("observe", 1)
 CONDENSE = _load("condense", 2)
-EXTRACT = _load("extract", 3)
+EXTRACT = _load("extract", 4)
 OVERVIEW = _load("overview", 1)
 REFLECT = _load("reflect", 1)
-JUDGE = _load("judge", 2)
-ASK = _load("ask", 1)
+JUDGE = _load("judge", 3)
+ASK = _load("ask", 2)
 GENERALIZE = _load("generalize", 1)
 PROMPTS = (OBSERVE, CONDENSE, EXTRACT, OVERVIEW, REFLECT, JUDGE, ASK, GENERALIZE)
 
@@ -127,11 +127,14 @@ def render_exchange(exchange: Segment) -> str:
         name = one_line(f"{exchange.project}{branch}", _MAX_TITLE_CHARS)
         items.append(f"Project:\n{indent(name)}")
     if exchange.topics:
-        topics = (f"- {one_line(topic, _MAX_TITLE_CHARS)}" for topic in exchange.topics)
+        topics = (
+            f"[{label}] {one_line(one.summary, _MAX_TITLE_CHARS)}"
+            for label, one in _label("T", exchange.topics)
+        )
         items.append("Topics:\n" + indent("\n".join(topics)))
     items += [
         f"[{label}] {_fragment_header(one)}\n{_fragment_body(one, _MAX_KNOWN_CHARS)}"
-        for label, one in label_known(exchange).items()
+        for label, one in _label("K", exchange.known)
     ]
     items += [_render_beside("before", one) for one in exchange.earlier[-MAX_BEFORE:]]
     items.append(render_messages(exchange))
@@ -140,8 +143,12 @@ def render_exchange(exchange: Segment) -> str:
 
 
 def label_known(exchange: Segment) -> dict[str, Fragment]:
-    """Return the known fragments of an exchange by the labels that a chat calls them by."""
-    return {f"K{number}": one for number, one in enumerate(exchange.known, 1)}
+    """Return the fragments that stand around an exchange by the labels a chat calls them by."""
+    return dict([*_label("T", exchange.topics), *_label("K", exchange.known)])
+
+
+def _label(letter: str, some: Sequence[Fragment]) -> Iterator[tuple[str, Fragment]]:
+    return ((f"{letter}{number}", one) for number, one in enumerate(some, 1))
 
 
 def select_after(exchange: Segment) -> tuple[MessageText, ...]:

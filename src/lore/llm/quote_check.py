@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from lore.records import TRUST, UNASKED_TRUST, MessageText
+from lore.records import TRUST, UNASKED_TRUST, Fragment, MessageText
 from lore.text import words
 
 MIN_SHARE = 1 / 3
@@ -79,21 +79,33 @@ class Grounding:
         return self._by_ordinal[number].id
 
     def fact_sources(
-        self, text: str, named: Collection[int], *, beside: str = ""
+        self, text: str, named: Collection[int], *, beside: str = "", known: Fragment | None = None
     ) -> tuple[int, ...]:
         """Return the messages that a fact rests on: see `sources_of`.
 
-        If people and assistants say all of it, these are their messages alone.
+        If people and assistants say all of it, these are their messages alone. What the fact
+        repeats of a fragment that is `known`, with as much trust, needs no source: a correction
+        says all of it again.
         """
-        sources = self.sources_of(text, named, beside=beside)
+        known_words: frozenset[str] = frozenset()
+        if known is not None and named and known.trust >= self.trust_of(named):
+            known_words = _content_words(known.content)
+        sources = self.sources_of(text, named, beside=beside, known_words=known_words)
         if sources and self.trust_of(sources) < UNASKED_TRUST:
-            return self._voices_of(text, named, beside) or sources
+            return self._voices_of(text, named, beside, known_words) or sources
         return sources
 
-    def sources_of(self, text: str, named: Collection[int], *, beside: str = "") -> tuple[int, ...]:
+    def sources_of(
+        self,
+        text: str,
+        named: Collection[int],
+        *,
+        beside: str = "",
+        known_words: frozenset[str] = frozenset(),
+    ) -> tuple[int, ...]:
         """Return the messages that a statement rests on, the named ones included.
 
-        Of the texts `beside` it only identifiers and numbers count.
+        Of the texts `beside` it only identifiers and numbers count. `known_words` need no source.
         """
         if not named:
             return ()
@@ -102,7 +114,7 @@ class Grounding:
         if not lower:
             return tuple(sorted(named))
         claimed = _content_words(text)
-        sourced = frozenset().union(*(self._words[number] for number in named))
+        sourced = known_words.union(*(self._words[number] for number in named))
         identifiers = _identifiers(claimed | _content_words(beside)) - sourced
         most = max(MAX_UNSOURCED, UNSOURCED_SHARE * len(claimed))
         added = [
@@ -118,7 +130,9 @@ class Grounding:
         added.sort(key=lambda one: (TRUST[one.origin], -shared[one.ordinal]))
         return tuple(sorted({*named, *(one.ordinal for one in added[:MAX_ADDED])}))
 
-    def _voices_of(self, text: str, named: Collection[int], beside: str) -> tuple[int, ...]:
+    def _voices_of(
+        self, text: str, named: Collection[int], beside: str, known_words: frozenset[str]
+    ) -> tuple[int, ...]:
         """Return messages of people and assistants that say all of a statement, or none.
 
         Those that the statement names come first, then those that add most of its words.
@@ -131,7 +145,7 @@ class Grounding:
             if TRUST[one.origin] >= UNASKED_TRUST
         }
         chosen = [number for number in named if number in voices]
-        missing = (claimed | identifiers).difference(*(voices[number] for number in chosen))
+        missing = (claimed | identifiers).difference(known_words, *(voices[n] for n in chosen))
         while missing and len(chosen) < MAX_VOICES:
             best = max(voices, key=lambda number: _gain(voices[number] & missing), default=None)
             if best is None or not voices[best] & missing:

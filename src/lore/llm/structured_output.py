@@ -135,7 +135,7 @@ class Judged(Answer):
     """What was found of one pair."""
 
     pair: int
-    verdict: Literal["changes", "contradicts", "agrees"]
+    verdict: Literal["changes", "changes_part", "contradicts", "agrees"]
 
 
 class Verdicts(Answer):
@@ -245,7 +245,9 @@ class _FactTree:
         corrects = self._field(fact.corrects) or (corrected.summary if corrected else "")
         claimed = self._grounds.existing(fact.sources) if fact.sources else inherited
         beside = " ".join([summary, corrects, *_texts(payload)])
-        sources = self._grounds.fact_sources(content, claimed, beside=beside)
+        sources = self._grounds.fact_sources(
+            content, claimed, beside=beside, known=corrected or same
+        )
         below = self.build_children(fact.number, sources, min(depth + 1, MAX_DEPTH))
         if not sources or not content:
             return below

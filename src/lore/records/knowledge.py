@@ -198,11 +198,9 @@ class StoredEpisode:
     at: datetime
 
 
-Verdict = Literal["changes", "contradicts", "agrees"]
-"""The relation of a newer fragment to an older one:
-
-it updates it, contradicts it without saying so, or neither.
-"""
+Verdict = Literal["changes", "changes_part", "contradicts", "agrees"]
+"""What a newer text does to an older one: it shows that something else holds now, in place of all
+or part of it; it contradicts it without showing what holds; or neither."""
 
 PhaseState = Literal["done", "skipped", "failed", "pending"]
 
@@ -228,8 +226,8 @@ class Segment:
     """Consecutive messages of a session that are digested together.
 
     `later` is what followed, which may withdraw something. The other fields help a chat to
-    understand an exchange: what came `earlier`, project and branch, the `topics` of its roots, and
-    the nearest fragments that are `known`.
+    understand an exchange: what came `earlier`, project and branch, the roots that are its
+    `topics`, and the nearest fragments that are `known`.
     """
 
     session_id: str
@@ -239,7 +237,7 @@ class Segment:
     earlier: tuple[MessageText, ...] = ()
     project: str = ""
     branch: str = ""
-    topics: tuple[str, ...] = ()
+    topics: tuple[Fragment, ...] = ()
     known: tuple[Fragment, ...] = ()
 
     @property

@@ -200,15 +200,23 @@ def doubtful_links(db: Connection, *, project_n: int | None, limit: int) -> list
     return [Replacement._make(row) for row in rows]
 
 
+_UNDECIDED = "r.n > :after AND r.certainty < 1 AND r.relation <> 'dismissed'"
+
+
 def links_to_judge(db: Connection, *, after: int, limit: int) -> list[tuple[int, Replacement]]:
     """Return links that no person decided, with their numbers, from the one after a number on."""
     rows = db.rows(
-        f"SELECT r.n, {_COLUMNS} FROM replacements r WHERE r.n > :after AND r.certainty < 1"
-        " AND r.relation <> 'dismissed' ORDER BY r.n LIMIT :limit",
+        f"SELECT r.n, {_COLUMNS} FROM replacements r WHERE {_UNDECIDED} ORDER BY r.n LIMIT :limit",
         after=after,
         limit=limit,
     )
     return [(row[0], Replacement._make(row[1:])) for row in rows]
+
+
+def count_to_judge(db: Connection, *, after: int) -> int:
+    """Return how many links no person decided, from the one after a number on."""
+    sql = f"SELECT count(*) FROM replacements r WHERE {_UNDECIDED}"
+    return int(db.value(sql, after=after))
 
 
 def find_pair(db: Connection, link: Replacement) -> PairState | None:

@@ -12,7 +12,7 @@ from lore.digest.consolidation.cycle import run_cycle, undo_cycle
 from lore.digest.consolidation.phase import CycleContext
 from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
-from lore.records import JudgedPair, NewMessage, Part, PhaseReport, Role, Verdict
+from lore.records import Draft, JudgedPair, NewMessage, Part, PhaseReport, Role, Verdict
 from lore.store import consolidation, items, replacements
 from lore.store.replacements import Relation, Replacement
 from tests.fakes import NOON, FakeEmbedder
@@ -85,7 +85,12 @@ def shown(memory: Memory) -> list[str]:
 @pytest.mark.parametrize("relation", ["possible", "may_replace", "replaces"])
 @pytest.mark.parametrize(
     ("verdict", "settled"),
-    [("changes", "replaces"), ("contradicts", "may_replace"), ("agrees", "dismissed")],
+    [
+        ("changes", "replaces"),
+        ("changes_part", "partly"),
+        ("contradicts", "may_replace"),
+        ("agrees", "dismissed"),
+    ],
 )
 def test_a_verdict_of_a_chat_settles_a_link(
     memory: Memory, relation: Relation, verdict: Verdict, settled: str
@@ -174,3 +179,55 @@ def test_a_report_line_goes_with_the_message_that_it_quotes(memory: Memory):
     with memory.database.read() as db:
         (last, *_) = consolidation.recent_reports(db, limit=1)
     assert not any(OLD in line for one in last.phases for line in one.told)
+
+
+def tell_in_other_words(memory: Memory, *texts: str) -> None:
+    """Store fragments, as a chat writes them, of the message that has the older statement."""
+    with memory.database.read() as db:
+        (source,) = db.column("SELECT n FROM messages ORDER BY n LIMIT 1")
+        source_id = items.ids_of(db, [source])[source]
+    sources = (source_id,)
+    drafts = [Draft(text, project=PROJECT, source_messages=sources) for text in texts]
+    memory.knowledge.store_all(drafts)
+
+
+def test_fragments_that_tell_a_replaced_statement_are_judged_next(memory: Memory):
+    link(memory, "possible")
+    retold = "Analytics of the ads project are stored in a Redshift cluster."
+    tell_in_other_words(memory, retold)
+    chat = FakeChat("changes")
+    report = contradict(memory, chat)
+    assert chat.asked == [(OLD, NEW), (retold, NEW)]
+    assert relations(memory) == ["replaces", "replaces"]
+    assert report.counts["retold statements"] == 1
+    contradict(memory, chat)
+    assert len(chat.asked) == 2
+
+
+def test_fragments_of_a_statement_that_holds_are_not_asked_about(memory: Memory):
+    link(memory, "may_replace")
+    tell_in_other_words(memory, "Analytics of the ads project are stored in a Redshift cluster.")
+    chat = FakeChat("agrees")
+    contradict(memory, chat)
+    assert chat.asked == [(OLD, NEW)]
+
+
+def test_pairs_of_a_cycle_are_limited_and_the_others_wait(memory: Memory):
+    link(memory, "possible")
+    told = [f"Redshift cluster number {place} stores a part of all ads." for place in range(205)]
+    tell_in_other_words(memory, *told)
+    chat = FakeChat("changes")
+    report = contradict(memory, chat)
+    assert len(chat.asked) == 200
+    assert report.counts["pairs waiting"] == 6
+    contradict(memory, chat)
+    assert len(chat.asked) == 206
+
+
+def test_undo_of_a_cycle_restores_what_was_told_in_other_words(memory: Memory):
+    link(memory, "possible")
+    tell_in_other_words(memory, "Analytics of the ads project are stored in a Redshift cluster.")
+    contradict(memory, FakeChat("changes"))
+    assert shown(memory) == ["replaces", "replaces"]
+    undo_cycle(memory.database)
+    assert shown(memory) == []

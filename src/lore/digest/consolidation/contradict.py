@@ -8,7 +8,8 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from lore.digest.consolidation.doubts import settle_doubts
+from lore import clock
+from lore.digest.consolidation.doubts import CERTAINTY, settle_doubts
 from lore.digest.consolidation.pairs import find_embedder, find_similar_roots
 from lore.digest.consolidation.phase import PhaseRun, label, live_fragments
 from lore.errors import NotFound
@@ -18,6 +19,7 @@ from lore.store.consolidation import ActiveEmbedder, Judgement, StepRecorder
 from lore.store.database import Connection, Database
 from lore.store.graph import EdgeRow
 from lore.store.history import LinkSnapshot, SuccessorSnapshot, UndoSnapshot
+from lore.store.replacements import Replacement
 
 MIN_COSINE = 0.5
 BATCH = 10
@@ -215,6 +217,10 @@ def _apply_verdicts(
             superseded.add(one.older_n)
             run.count("superseded")
             run.report_line(f"{label(one.newer)} supersedes {label(one.older)}")
+        elif verdict == "changes_part" and one.newer.trust >= one.older.trust:
+            reversible_changes.record_settled(db, _link_in_part(one), recorder, inserts=True)
+            run.count("replaced in part")
+            run.report_line(f"{label(one.newer)} replaces a part of {label(one.older)}")
         elif verdict != "agrees":
             edge = EdgeRow(one.newer_n, one.older_n, "contradicts", one.cosine)
             if reversible_changes.add_edge(db, edge, now=run.now, recorder=recorder):
@@ -222,6 +228,13 @@ def _apply_verdicts(
                 run.report_line(f"{label(one.newer)} contradicts {label(one.older)}")
     _withdraw_overviews(db, recorder, sorted(superseded), run)
     consolidation.put_judgements(db, judged, now=run.now)
+
+
+def _link_in_part(pair: _PendingPair) -> Replacement:
+    at = clock.to_us(_worded_at(pair.newer))
+    return Replacement(
+        pair.older_n, pair.older.content, pair.newer_n, pair.newer.content, "partly", CERTAINTY, at
+    )
 
 
 def _withdraw_overviews(

@@ -10,7 +10,6 @@ from lore import clock
 from lore.digest import replacement
 from lore.digest.claims import load_claims
 from lore.digest.consolidation.phase import PhaseRun
-from lore.digest.pair_judge import Claim
 from lore.records import TRUST, DatedStatement, Origin, Verdict
 from lore.store import consolidation, fragments, items, replacements, reversible_changes
 from lore.store.database import Connection
@@ -47,42 +46,58 @@ def settle_doubts(run: PhaseRun) -> None:
     """
     if not run.is_paid:
         return
+    most = MOST_PAIRS
+    while most > 0:  # what is settled may add links of the fragments that tell it in other words
+        with run.database.read() as db:
+            after = consolidation.get_progress(db, MARK)
+            links = replacements.links_to_judge(db, after=after, limit=most)
+            doubts = list(_describe(db, links))
+        if run.dry_run:
+            run.count("to ask", len(doubts))
+            return
+        if not links:
+            return
+        for batch in run.batches(doubts, BATCH):
+            answer = run.context.summarizer.judge([(one.older, one.newer) for one in batch])
+            verdicts = answer if len(answer) == len(batch) else [None] * len(batch)
+            run.write(partial(_settle, doubts=batch, verdicts=verdicts, run=run))
+        run.write(partial(_set_mark, last=links[-1][0]))
+        most -= len(links)
     with run.database.read() as db:
         after = consolidation.get_progress(db, MARK)
-        links = replacements.links_to_judge(db, after=after, limit=MOST_PAIRS + 1)
-        doubts = list(_describe(db, links[:MOST_PAIRS]))
-    run.count("pairs waiting", max(0, len(links) - MOST_PAIRS))
-    if run.dry_run:
-        run.count("to ask", len(doubts))
-        return
-    for batch in run.batches(doubts, BATCH):
-        answer = run.context.summarizer.judge([(one.older, one.newer) for one in batch])
-        verdicts = answer if len(answer) == len(batch) else [None] * len(batch)
-        run.write(partial(_settle, doubts=batch, verdicts=verdicts, run=run))
-    if links:
-        last = links[:MOST_PAIRS][-1][0]
-        run.write(lambda db, _cycle_n: consolidation.set_progress(db, MARK, last))
+        run.count("pairs waiting", replacements.count_to_judge(db, after=after))
+
+
+def _set_mark(db: Connection, _cycle_n: int, *, last: int) -> None:
+    consolidation.set_progress(db, MARK, last)
 
 
 def _describe(db: Connection, links: Sequence[tuple[int, Replacement]]) -> Iterator[_Doubt]:
-    """Yield the links between two claims; those of what repeats a claim follow its own."""
+    """Yield the links between two claims, and of fragments that tell one in other words.
+
+    Those of what repeats a claim follow its own.
+    """
     ns = sorted({n for _, link in links for n in (link.older_n, link.newer_n)})
     claims = {n: stated[0] for n, stated in load_claims(db, ns).items() if stated}
-    origins = {n: one.origin for n, one in fragments.by_number(db, ns).items()}
+    by_number = fragments.by_number(db, ns)
+
+    def describe(n: int, text: str) -> DatedStatement | None:
+        claim, fragment = claims.get(n), by_number.get(n)
+        if claim is not None:
+            origin = fragment.origin if fragment else _ORIGINS.get(claim.trust, "assistant")
+            return DatedStatement(text, clock.from_us(claim.at), origin, claim.trust)
+        if fragment is not None:
+            return DatedStatement(text, fragment.created_at, fragment.origin, fragment.trust)
+        return None
+
     for n, link in links:
-        older, newer = claims.get(link.older_n), claims.get(link.newer_n)
+        is_retold = link.relation == "possible" and link.older_n in by_number
+        if link.newer_n not in claims or not (link.older_n in claims or is_retold):
+            continue
+        older = describe(link.older_n, link.older_text)
+        newer = describe(link.newer_n, link.newer_text)
         if older is not None and newer is not None:
-            yield _Doubt(
-                n,
-                link,
-                _statement(older, link.older_text, origins),
-                _statement(newer, link.newer_text, origins),
-            )
-
-
-def _statement(claim: Claim, text: str, origins: dict[int, Origin]) -> DatedStatement:
-    origin = origins.get(claim.n) or _ORIGINS.get(claim.trust, "assistant")
-    return DatedStatement(text, clock.from_us(claim.at), origin, claim.trust)
+            yield _Doubt(n, link, older, newer)
 
 
 def _settle(
@@ -105,6 +120,9 @@ def _settle(
             settled = link._replace(relation=relation, certainty=CERTAINTY)
             inserts = relation in ("replaces", "partly")
             reversible_changes.record_settled(db, settled, recorder, inserts=inserts)
+        if relation != "dismissed":
+            retold = replacement.find_retold(db, doubt.link)
+            run.count("retold statements", replacements.record(db, (), retold))
         if relation == "replaces":
             run.count("statements replaced")
             run.report_line(_report(db, doubt.link))
@@ -126,8 +144,9 @@ def _relation(doubt: _Doubt, verdict: Verdict | None) -> Relation | None:
 
     What a less trusted origin says never replaces a person's word, whatever a chat thinks of it.
     """
-    if verdict == "changes" and doubt.newer.trust >= doubt.older.trust:
-        return "partly" if doubt.link.relation == "partly" else "replaces"
-    if verdict in ("changes", "contradicts"):
+    is_change = verdict in ("changes", "changes_part")
+    if is_change and doubt.newer.trust >= doubt.older.trust:
+        return "partly" if verdict == "changes_part" else "replaces"
+    if is_change or verdict == "contradicts":
         return "may_replace"
     return "dismissed" if verdict == "agrees" else None
