@@ -40,6 +40,17 @@ def test_forget_clears_cached_texts(tmp_path: Path):
     assert embedder.asked.count("when does the harbour open?") == 2
 
 
+def test_without_messages_the_fragments_tell_how_rare_a_word_is(memory: Memory):
+    for number in range(12):
+        memory.remember(f"Ferry {number} leaves from quay {number}.")
+    memory.remember("The ferry to Aarhus has an otter as its mascot.")
+    with memory.database.read() as db:
+        assert memory.sources.count_uses(db, ("ferry", "otter", "ferry"), 13) == [13, 1, 13]
+    say(memory, "s", "An otter swam past.", "Otters do that.")
+    with memory.database.read() as db:
+        assert memory.sources.count_uses(db, ("ferry", "otter"), 15) == [0, 2]
+
+
 @pytest.mark.only_sqlite("the file of vectors")
 def test_missing_vector_index_is_rebuilt(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:

@@ -43,6 +43,10 @@ class NearestItems(Protocol):
         """Seconds that a search may spend on adding vectors; None: as many as it takes."""
 
     @property
+    def is_precise(self) -> bool:
+        """Whether the best of a search were compared by their vectors, not by codes of them."""
+
+    @property
     def last_seq(self) -> int:
         """The highest change number of the vectors that it has."""
 
@@ -87,6 +91,7 @@ class DatabaseItems:
 
     notice = ""
     catch_up_s = None
+    is_precise = True
     last_seq = NEWEST
 
     def append(

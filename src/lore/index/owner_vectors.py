@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 
+_COMPARED = 96
+"""Passages that are compared with the query itself: those of the first 48 items or so."""
+
+
 @dataclass(frozen=True, slots=True)
 class OwnerVectors:
     """A row for each passage, in the order of their change numbers."""
@@ -72,15 +76,18 @@ class OwnerVectors:
         return OwnerVectors(*(column[order] for column in columns))
 
     def search(self, query: Float32s, k: int, where: VectorFilter | None) -> Nearest:
-        """Return the numbers and int8 cosines of the k nearest items, best first."""
+        """Return the numbers and cosines of the k nearest items, best first.
+
+        The cosines of the first are those of the query itself, the others' of its int8 code.
+        """
         scores = self._scores(query)
         allowed = self._filter(where)
         places = None if allowed is None else np.flatnonzero(allowed)
         if places is not None:
             scores = scores[places]
-        ns, best = self._best_items(places, scores, PASSAGES * k)
+        ns, best = self._best_items(query, places, scores, PASSAGES * k)
         if len(ns) < k and PASSAGES * k < len(scores):  # a few long texts took most of the rows
-            ns, best = self._best_items(places, scores, MOST_PASSAGES * k)
+            ns, best = self._best_items(query, places, scores, MOST_PASSAGES * k)
         return ns[:k], best[:k]
 
     def cosines(self, query: Float32s, ns: Int64s) -> NDArray[np.float64]:
@@ -120,8 +127,23 @@ class OwnerVectors:
             tests.append(self.created < where.until_us)
         return np.logical_and.reduce(tests) if tests else None
 
-    def _best_items(self, places: Int64s | None, scores: Float32s, rows: int) -> Nearest:
+    def _best_items(
+        self, query: Float32s, places: Int64s | None, scores: Float32s, rows: int
+    ) -> Nearest:
         best = best_first(scores, rows)
-        ns = self.n[best if places is None else places[best]]
+        best_scores = scores[best]
+        slots = best if places is None else places[best]
+        head = self._compare(query, slots[:_COMPARED])
+        order = np.argsort(-head, kind="stable")
+        slots[: len(head)] = slots[order]
+        best_scores[: len(head)] = head[order]
+        ns = self.n[slots]
         first = np.sort(np.unique(ns, return_index=True)[1])
-        return ns[first], scores[best][first]
+        return ns[first], best_scores[first]
+
+    def _compare(self, query: Float32s, slots: Int64s) -> Float32s:
+        """Return the cosines of some rows with a query that is not rounded to a code."""
+        unit = unit_rows(query)[0]
+        rows = self.codes[slots, : len(unit)].astype(np.float32)
+        cosines: Float32s = (rows @ unit) * self.scale[slots]
+        return cosines

@@ -228,6 +228,7 @@ class VectorIndex:
 
     notice = ""
     catch_up_s = None
+    is_precise = False
 
     def __init__(self, folder: Path, stamp: Stamp, *, writable: bool) -> None:
         self._path = folder / "vectors.index"

@@ -161,7 +161,7 @@ def _weigh_terms(
 ) -> tuple[tuple[str, ...], Floats]:
     """Return the terms to search for, and the rarity of every term of the question."""
     total = max(1, items.highest_number(db))
-    uses = np.array([max(1, sources.count_uses(db, term, total)) for term in question.terms], float)
+    uses = np.maximum(1.0, sources.count_uses(db, question.terms, total))
     rarity = np.log1p(np.maximum(0.0, total - uses + 0.5) / (uses + 0.5)).clip(1e-6)
     most_rows = max(POSTINGS, POSTINGS_PER_ROOT * total**0.5)
     order = np.argsort(uses, kind="stable")

@@ -18,7 +18,7 @@ from lore.recall.outdated import outdated_shares
 from lore.recall.question import Question, in_first_person
 from lore.recall.sources import Numbers, Sources
 from lore.recall.sources import Scores as Vector
-from lore.store import fragments, messages
+from lore.store import messages
 from lore.store.candidate_rows import CandidateRows
 from lore.store.database import Connection
 from lore.text import words
@@ -198,7 +198,7 @@ def apply_policy(
     if outdated is not None:
         ranked = replace(ranked, features={**ranked.features, "replaced": outdated})
     scale = 1.0 if ranked.recipe == "learned" else float(ranked.scores.std() or 0.0)
-    bonus = KNOWLEDGE * _find_knowledge(db, ranked).astype(float)
+    bonus = KNOWLEDGE * _find_knowledge(ranked.pool).astype(float)
     if session_n is not None:
         bonus += SAME_SESSION * (rows.sessions == session_n)
     if outdated is not None:
@@ -215,12 +215,10 @@ def apply_policy(
     return replace(ranked, scores=ranked.scores + scale * bonus, bonus=scale * bonus)
 
 
-def _find_knowledge(db: Connection, ranked: Ranked) -> NDArray[np.bool_]:
+def _find_knowledge(pool: Pool) -> NDArray[np.bool_]:
     """Return which candidates are knowledge; an episode tells what a session was about."""
-    is_fragment = ranked.pool.is_type("fragment")
-    ns = ranked.pool.ns[is_fragment]
-    episodes = fragments.episodes_among(db, ns) if len(ns) else []
-    return is_fragment & ~np.isin(ranked.pool.ns, episodes)
+    is_knowledge: NDArray[np.bool_] = pool.is_type("fragment") & (pool.rows.is_episode == 0)
+    return is_knowledge
 
 
 def select_relevant(ranked: Ranked) -> np.ndarray:

@@ -23,6 +23,7 @@ from lore.settings import Settings
 from lore.store import candidate_rows, items, keywords, maintenance, vectors
 from lore.store.candidate_rows import Retrieval
 from lore.store.database import Connection, Database
+from lore.store.overview import is_known_empty
 from lore.store.task_rows import EconomicsKey
 
 CountRead = Callable[[Connection], EconomicsKey | None]
@@ -132,7 +133,7 @@ class Sources:
         self._index: NearestItems | None = None
         self._embedder_n: int | None = None
         self._epoch = ""
-        self._uses: dict[str, tuple[int, int]] = {}
+        self._uses: dict[tuple[str, str], tuple[int, int]] = {}
         self._queries: OrderedDict[str, Scores] = OrderedDict()
         self._lock = threading.RLock()
         self._missing = ""
@@ -219,6 +220,8 @@ class Sources:
             index = self.vector_index()
             vectors.update_index(db, index, embedder_n, dimension, within_s=index.catch_up_s)
             ns, scores = index.search(query, k, where=where)
+            if index.is_precise:
+                return ns, scores
             exact = vectors.load_passages(db, embedder_n, ns[:_RESCORED], dimension)
             return _rerank(query, ns, scores, exact)
 
@@ -234,16 +237,24 @@ class Sources:
                 cosines[there] = self.vector_index().cosines(query, ns[there])
         return cosines
 
-    def count_uses(self, db: Connection, term: str, total: int) -> int:
-        """Return about how many messages have a word; the cached count expires as the memory
-        grows."""
-        uses, then = self._uses.get(term, (0, 0))
-        if not 0.9 * total <= then <= 1.1 * total:
+    def count_uses(self, db: Connection, terms: Sequence[str], total: int) -> list[int]:
+        """Return about how many messages have each word, or fragments where no messages are.
+
+        The cached counts expire as the memory grows.
+        """
+        table = "fragment_words" if is_known_empty(db, "messages") else "message_words"
+        counts = {}
+        for term in terms:
+            uses, then = self._uses.get((table, term), (0, 0))
+            if 0.9 * total <= then <= 1.1 * total:
+                counts[term] = uses
+        missing = [term for term in dict.fromkeys(terms) if term not in counts]
+        if missing:
+            counts |= zip(missing, keywords.count_rows(db, table, *missing), strict=True)
             if len(self._uses) >= _CACHED_USES:
                 self._uses.clear()
-            uses = keywords.count_rows(db, "message_words", term)
-            self._uses[term] = (uses, total)
-        return uses
+            self._uses |= {(table, term): (counts[term], total) for term in missing}
+        return [counts[term] for term in terms]
 
     def load_vectors(self, ns: Numbers) -> Scores:
         """Return the vectors of items; zeros for an item without one."""

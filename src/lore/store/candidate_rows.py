@@ -49,6 +49,7 @@ class CandidateRows:
     before_that: Numbers
     after: Numbers
     before_traits: Numbers
+    is_episode: Numbers
     relevance: NDArray[np.float64]
     importance: NDArray[np.float64]
     confidence: NDArray[np.float64]
@@ -77,15 +78,15 @@ def load_candidates(
     rows.sort()
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(CandidateRows.__annotations__)
     try:
-        whole = [np.array(column, np.int64) for column in columns[:12]]
-        fractions = [np.array(column, np.float64) for column in columns[12:15]]
+        whole = [np.array(column, np.int64) for column in columns[:13]]
+        fractions = [np.array(column, np.float64) for column in columns[13:16]]
     except (OverflowError, TypeError, ValueError) as error:
         msg = "The database is damaged: a row contains text instead of a number."
         raise StoreDamaged(msg, hint="Run 'lore doctor' for details.") from error
     columns_by_name: dict[str, Any] = dict(
         zip(
             CandidateRows.__annotations__,
-            (*whole, *fractions, *map(list, columns[15:])),
+            (*whole, *fractions, *map(list, columns[16:])),
             strict=True,
         )
     )
@@ -110,7 +111,7 @@ _MESSAGES = """LEFT JOIN messages m ON m.n = i.n
 
 _ROWS = f"""
 SELECT i.n, i.type, coalesce(i.session_n, 0), coalesce(i.project_n, 0), i.created_at, i.tokens,
-    {{of_message}},
+    {{of_message}}, CASE WHEN f.kind = 'episode' THEN 1 ELSE 0 END,
     coalesce(f.relevance, 0), coalesce(f.importance, 0), coalesce(f.confidence, 0), {{speakers}}
 FROM items i LEFT JOIN fragments f ON f.n = i.n
     {{messages}}

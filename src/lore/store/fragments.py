@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lore import clock
 from lore.errors import NotFound
@@ -25,10 +25,6 @@ from lore.store.items import NewItem
 from lore.store.sql_connection import Connection, Row, among, id_text, int_array, json_field
 from lore.text import instructions, tokens, words
 from lore.text.entities import Mention
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _COLUMNS = (
     f"{id_text('i.id')}, f.content, f.summary, f.depth, f.kind, f.payload, f.importance,"
@@ -235,12 +231,6 @@ def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Fragment]:
         return {}
     rows = db.rows(f"SELECT f.n, {_COLUMNS} {_FROM} WHERE {among('f.n', 'ns')}", ns=int_array(ns))
     return {row[0]: _fragment(row[1:]) for row in rows}
-
-
-def episodes_among(db: Connection, ns: Sequence[int] | NDArray[np.int64]) -> list[int]:
-    """Return those of the fragments that are episodes."""
-    sql = f"SELECT n FROM fragments WHERE kind = 'episode' AND {among('n', 'ns')}"
-    return db.column(sql, ns=int_array(ns))
 
 
 def has_knowledge_from(db: Connection, session_n: int) -> bool:

@@ -143,9 +143,9 @@ def remove_session(db: Connection, n: int) -> None:
     db.words.remove(db, "session_words", [n])
 
 
-def count_rows(db: Connection, table: str, word: str) -> int:
-    """Return how many rows of a table contain a word, in any inflection."""
-    return db.words.count_rows(db, table, word)
+def count_rows(db: Connection, table: str, *terms: str) -> list[int]:
+    """Return how many rows of a table contain each of some words, in any inflection."""
+    return db.words.count_rows(db, table, terms)
 
 
 def remove(db: Connection, ns: Sequence[int], *, type: ItemType) -> None:

@@ -56,6 +56,7 @@ class QdrantIndex:
     """Finds the items whose vectors are most similar to a query."""
 
     catch_up_s = CATCH_UP_S
+    is_precise = False
 
     def __init__(
         self,

@@ -76,8 +76,8 @@ class FullText(Protocol):
     def all_rows_query(self, table: str) -> str:
         """Return the query for the numbers `n` of all rows of a table."""
 
-    def count_rows(self, db: Any, table: str, word: str) -> int:
-        """Return how many rows contain a word, in any inflection."""
+    def count_rows(self, db: Any, table: str, terms: Sequence[str]) -> list[int]:
+        """Return how many rows contain each of some words, in any inflection."""
 
     def run_command(
         self, db: Any, table: str, command: Literal["optimize", "delete-all", "integrity-check"]

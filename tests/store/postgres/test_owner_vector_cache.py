@@ -392,3 +392,15 @@ def test_changed_vectors_are_those_that_would_be_read_anew() -> None:
     ]  # fmt: skip
     assert changed.search(some_vectors(3, 9)[1], 1, None)[0].tolist() == [10]
     assert added.changed([10], former).seq.tolist() == [1, 2, 3, 4, 5, 6, 9, 11]
+
+
+def test_the_first_items_are_compared_with_the_question_itself() -> None:
+    vectors = own_vectors(200)
+    rows = some_vectors(200, 1)
+    query = some_vectors(1, 500)[0]
+    ns, scores = vectors.search(query, 20, None)
+    units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    kept = vectors.codes[:, : units.shape[1]] * vectors.scale[:, None]
+    cosines = kept @ (query / np.linalg.norm(query))
+    assert ns.tolist() == (np.argsort(-cosines)[:20] + 1).tolist()
+    assert scores == pytest.approx(np.sort(cosines)[::-1][:20], abs=1e-6)

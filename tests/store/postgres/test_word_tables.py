@@ -78,18 +78,18 @@ def test_uses_count_by_column_however_many_they_are(
 
 
 def test_counts_and_phrases_are_those_of_the_index(database: PostgresDatabase) -> None:
-    def work(db: Connection) -> tuple[int, list[int], list[int]]:
+    def work(db: Connection) -> tuple[list[int], list[int], list[int]]:
         keywords.add_fragment(db, 1, "the ferry", "leaves the harbour at noon", "fact")
         keywords.add_fragment(db, 2, "the harbour", "has two ferries", "fact")
         words = db.words
         in_content = words.match_query("fragment_words", "phrase")
         return (
-            keywords.count_rows(db, "fragment_words", "ferries"),
+            keywords.count_rows(db, "fragment_words", "ferries", "otter", "noon"),
             db.column(in_content, phrase=words.phrase_query("the harbour", column="content")),
             sorted(db.column(in_content, phrase=words.phrase_query("the harbour"))),
         )
 
-    assert database.write(work) == (2, [1], [1, 2])
+    assert database.write(work) == ([2, 0, 1], [1], [1, 2])
 
 
 def test_removed_rows_leave_the_totals(database: PostgresDatabase) -> None:

@@ -210,10 +210,15 @@ def all_rows_query(table: str) -> str:
     return f"SELECT n FROM {table}"
 
 
-def count_rows(db: Connection, table: str, word: str) -> int:
-    """Return how many rows contain a word, in any inflection."""
-    sql = f"SELECT count(*) FROM ({match_query(table, 'word')}) AS counted"
-    return int(db.value(sql, word=phrase_query(word)))
+def count_rows(db: Connection, table: str, terms: Sequence[str]) -> list[int]:
+    """Return how many rows contain each of some words, in any inflection."""
+    if not terms:
+        return []
+    sql = (
+        f"SELECT (SELECT count(*) FROM match_words('{table}', asked.query))"
+        " FROM unnest(:queries) WITH ORDINALITY AS asked (query, place) ORDER BY place"
+    )
+    return db.column(sql, queries=text_array([phrase_query(term) for term in terms]))
 
 
 def run_command(

@@ -92,10 +92,10 @@ def all_rows_query(table: str) -> str:
     return f"SELECT id AS n FROM {table}_docsize"
 
 
-def count_rows(db: Connection, table: str, word: str) -> int:
-    """Return how many rows contain a word, in any inflection."""
-    count = db.value(f"SELECT doc FROM {table}_vocabulary WHERE term = :term", term=stem(word))
-    return int(count or 0)
+def count_rows(db: Connection, table: str, terms: Sequence[str]) -> list[int]:
+    """Return how many rows contain each of some words, in any inflection."""
+    sql = f"SELECT doc FROM {table}_vocabulary WHERE term = :term"
+    return [db.number(sql, term=stem(term)) or 0 for term in terms]
 
 
 @cache
