@@ -124,6 +124,14 @@ def test_import_refuses_a_file_that_is_no_export(empty, lines):
         bring(empty, lines, trust=True)
 
 
+def test_import_says_that_a_name_is_too_long(filled, empty):
+    long = b'"/code/%s"' % (b"x" * 1_024)
+    lines = [one.replace(b'"/code/app"', long) for one in exported(filled)]
+    with pytest.raises(InvalidInput, match="kind 'project' has an invalid 'path'") as error:
+        bring(empty, lines, key=OTHER, trust=False)
+    assert "1024 bytes" in error.value.hint
+
+
 def test_importing_an_empty_file_adds_nothing(empty):
     assert bring(empty, [b"", b" "]) == ImportResult()
 

@@ -123,6 +123,8 @@ def test_late_plan_is_recorded_in_the_recording_thread_within_the_same_limit(
     async def watch() -> None:
         planner = RequestPlanner(plugin, 0.0)
         late = planner.observe((await planner.plan(INCOMING)).observer)
+        # what has not begun when the planner is closed never will
+        assert await asyncio.to_thread(plugin.begun.wait, PATIENCE_S)
         late.begin(200, {})
         late.end("complete")
         planner.observe(other).end("complete")

@@ -279,6 +279,19 @@ def test_summaries_of_an_import_follow_the_work_after_it(memory: Memory, tmp_pat
     assert set(later) > set(written)
 
 
+@pytest.mark.only_sqlite("two homes, whose memories are one on a server")
+def test_a_handoff_of_no_agent_survives_an_export(memory: Memory, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    memory.handoffs.write(what_was_done="The endpoint is there.", project=str(project))
+    memory.layout.export_folder(project)
+    with Memory.open(home=tmp_path / "other", embedder=NoEmbedder()) as other:
+        result = other.layout.import_folder(project, trust=True)
+        assert result.problems == ()
+        [stored] = other.handoffs.recent(project=str(project))
+        assert stored.what_was_done == "The endpoint is there."
+
+
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(layouts.plain_layouts)
 @pytest.mark.only_sqlite("two homes, whose memories are one on a server")

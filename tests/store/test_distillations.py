@@ -20,7 +20,7 @@ def test_a_new_distillation_is_in_the_keyword_index(db: Connection) -> None:
     assert (found.archived, found.source_tokens, found.created_at) == (False, 100, NOON)
     assert distillations.get_distillations(db, [n]) == {n: found}
     assert distillations.get_distillations(db, []) == {}
-    assert keywords.count_rows(db, "log_words", "okapi") == 1
+    assert keywords.count_rows(db, "log_words", "okapi") == [1]
     assert db.value("SELECT project_n FROM items WHERE n = :n", n=n) is not None
 
 

@@ -24,6 +24,7 @@ from lore.store import (
 )
 from lore.store.candidate_rows import Retrieval
 from lore.store.hard_delete import ForgetSelection
+from lore.store.history import Tombstone
 from lore.store.sql_connection import Connection
 from tests.store.samples import (
     NOON,
@@ -147,12 +148,13 @@ def test_tombstones_delete_items_restored_by_a_copy(db: Connection) -> None:
     session_n = new_session(db, project="/p")
     (id_,) = add_messages(db, session_n, "one")
     session_id = db.value("SELECT id FROM sessions")
-    gone = hard_delete.apply_tombstones(db, {session_id: "", "elsewhere": "digest"}, now=NOON)
+    tombstones = {session_id: Tombstone("", 1), "elsewhere": Tombstone("digest", 1)}
+    gone = hard_delete.apply_tombstones(db, tombstones, now=NOON)
     assert set(gone) == {id_, session_id}
     buried = {message_dedup.message_id_of(name) for name in history.all_tombstones(db)}
     assert buried == {id_, session_id, "elsewhere"}
     assert history.find_tombstones_by_source(db, ["digest"]) == {"digest": "elsewhere"}
-    assert hard_delete.apply_tombstones(db, {session_id: ""}, now=NOON) == []
+    assert hard_delete.apply_tombstones(db, {session_id: Tombstone("", 1)}, now=NOON) == []
 
 
 def test_a_query_that_quotes_what_is_forgotten_is_deleted_from_the_log(db: Connection) -> None:

@@ -62,18 +62,18 @@ def test_titles_and_files_are_in_the_keyword_index(db: Connection) -> None:
     sessions.describe_session(db, n, files=["src/db/todos.ts", "README.md"])
     assert sessions.get_session(db, n).title == "Moving to Postgres"
     assert db.value("SELECT files FROM sessions") == "src/db/todos.ts\nREADME.md"
-    assert keywords.count_rows(db, "session_words", "postgres") == 1
-    assert keywords.count_rows(db, "session_words", "todos") == 1
+    assert keywords.count_rows(db, "session_words", "postgres") == [1]
+    assert keywords.count_rows(db, "session_words", "todos") == [1]
 
 
 def test_a_new_title_replaces_the_former_one_in_the_index(db: Connection) -> None:
     n = new_session(db)
     sessions.describe_session(db, n, title="Zebra")
-    assert keywords.count_rows(db, "session_words", "zebra") == 1
+    assert keywords.count_rows(db, "session_words", "zebra") == [1]
     sessions.describe_session(db, n, title="Lion")
     keywords.optimize(db)
-    assert keywords.count_rows(db, "session_words", "zebra") == 0
-    assert keywords.count_rows(db, "session_words", "lion") == 1
+    assert keywords.count_rows(db, "session_words", "zebra") == [0]
+    assert keywords.count_rows(db, "session_words", "lion") == [1]
 
 
 def test_the_latest_sessions_come_first(db: Connection) -> None:

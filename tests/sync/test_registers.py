@@ -48,6 +48,27 @@ def test_the_grouping_of_merges_does_not_matter(a: Registers, b: Registers, c: R
     assert merge(merge(a, b), c) == merge(a, merge(b, c))
 
 
+tasks = st.fixed_dictionaries({
+    "self": registers(
+        st.one_of(
+            st.none(),
+            st.fixed_dictionaries({
+                "state": st.sampled_from(("open", "done")),
+                "phase": st.sampled_from("xy"),
+            }),
+        )
+    )
+})
+
+
+@given(tasks, tasks, tasks)
+def test_the_order_and_the_grouping_of_states_of_a_task_do_not_matter(
+    a: Registers, b: Registers, c: Registers
+) -> None:
+    assert merge(a, b, "task") == merge(b, a, "task")
+    assert merge(merge(a, b, "task"), c, "task") == merge(a, merge(b, c, "task"), "task")
+
+
 @given(records, records)
 def test_a_state_that_arrives_twice_changes_nothing(one: Registers, other: Registers) -> None:
     merged = merge(one, other)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
+import orjson
 import pytest
 
 from lore import clock
 from lore.capture.message_capture import Conversation, capture
 from lore.errors import SyncError
+from lore.http.request_limits import parse_json
 from lore.records import NewMessage, Part
 from lore.records.task_records import TaskRecord
 from lore.store import fragments, handoff_rows, hard_delete, project_rows, sessions, task_rows
@@ -115,6 +118,23 @@ def test_open_work_arrives_and_is_done_where_it_was_finished(pair) -> None:
     assert tasks_of(one) == {id_: "done"}
 
 
+def test_a_task_that_was_finished_stays_so_after_a_later_edit_elsewhere(pair) -> None:
+    one, other = pair
+    id_ = start(one, "Build the gate")
+    other.sync_with(one)
+    done = {"state": "done", "outcome": "success", "reason": "merged"}
+    other.write(lambda db: db.update("tasks", 1, ended_at=clock.to_us(other.now()), **done))
+    one.time = other.time + timedelta(hours=1)
+    one.write(lambda db: db.update("tasks", 1, phase="testing"))
+    for _ in range(2):
+        other.sync_with(one)
+    for machine in pair:
+        assert tasks_of(machine) == {id_: "done"}
+        with machine.database.read() as db:
+            assert db.rows("SELECT outcome, reason FROM tasks") == [("success", "merged")]
+    assert one.replica.state_hash() == other.replica.state_hash()
+
+
 def test_a_working_state_is_that_of_the_same_session(pair) -> None:
     one, other = pair
     for machine in pair:
@@ -193,6 +213,102 @@ def test_a_handoff_goes_with_what_it_quotes_on_all_machines(pair) -> None:
     assert b"4711" not in other.bytes()
 
 
+CHECKLIST = "Run the release checklist."
+
+
+def remember(machine: Machine, content: str) -> None:
+    now = machine.now()
+    new = fragments.NewFragment(clock.new_id(now), content, content, "fact", now)
+    machine.write(lambda db: fragments.add(db, new, now=now))
+
+
+def forget_fragments(machine: Machine) -> None:
+    def work(db: Connection) -> None:
+        ns = tuple(db.column("SELECT n FROM fragments"))
+        hard_delete.forget(db, ForgetSelection(ns), now=machine.now())
+
+    machine.write(work)
+
+
+def forget_checklist(one: Machine, other: Machine) -> None:
+    """Let both machines forget a sentence that a handoff and a fragment have."""
+    remember(one, CHECKLIST)
+    hand_over(one, {"next_steps": [CHECKLIST]})
+    other.sync_with(one)
+    forget_fragments(one)
+    other.sync_with(one)
+    assert handoffs_of(one) == handoffs_of(other) == []
+
+
+@pytest.mark.parametrize("is_first_sync_later", [False, True])
+def test_work_that_says_again_what_was_forgotten_stays(pair, is_first_sync_later: bool) -> None:
+    one, other = pair
+    remember(one, CHECKLIST)
+    hand_over(one, {"next_steps": [CHECKLIST]})
+    if not is_first_sync_later:
+        other.sync_with(one)
+    forget_fragments(one)
+    if not is_first_sync_later:
+        other.sync_with(one)
+    task = start(one, CHECKLIST)
+    body = {"what_was_done": "Keys rotated.", "next_steps": [CHECKLIST]}
+    hand_over(one, body)
+    other.time += timedelta(hours=1)  # it applies what was forgotten later than the work began
+    for _ in range(3):
+        other.sync_with(one)
+    for machine in pair:
+        assert tasks_of(machine) == {task: "open"}
+        assert [row.body for row in handoffs_of(machine)] == [body]
+    assert one.replica.state_hash() == other.replica.state_hash()
+
+
+def test_a_text_that_is_forgotten_again_goes_with_all_that_was_made_until_then(pair) -> None:
+    one, other = pair
+    forget_checklist(one, other)
+    other.time = one.time
+    start(other, CHECKLIST)
+    one.time += timedelta(hours=1)
+    remember(one, CHECKLIST)
+    start(one, CHECKLIST)
+    forget_fragments(one)
+    other.time = one.time
+    kept = start(other, CHECKLIST)
+    for _ in range(2):
+        other.sync_with(one)
+    assert tasks_of(one) == tasks_of(other) == {kept: "open"}
+    assert one.replica.state_hash() == other.replica.state_hash()
+
+
+def test_an_edit_does_not_save_what_was_made_before_its_text_was_forgotten(pair) -> None:
+    one, other = pair
+    remember(one, CHECKLIST)
+    other.time = one.time
+    start(other, CHECKLIST)
+    start(one, CHECKLIST)
+    one.time += timedelta(hours=1)
+    forget_fragments(one)
+    other.time = one.time + timedelta(hours=1)
+    other.write(lambda db: db.update("tasks", 1, phase="review"))
+    for _ in range(2):
+        other.sync_with(one)
+    assert tasks_of(one) == tasks_of(other) == {}
+
+
+def test_a_handoff_loses_the_forgotten_entry_alone(pair) -> None:
+    one, other = pair
+    remember(one, CHECKLIST)
+    hand_over(one, {"what_was_done": "Keys rotated.", "next_steps": [CHECKLIST, "Ship it."]})
+    other.sync_with(one)
+    other.write(lambda db: db.update("handoffs", 1, read_at=clock.to_us(other.now())))
+    forget_fragments(one)
+    for _ in range(2):
+        other.sync_with(one)
+    left = {"what_was_done": "Keys rotated.", "next_steps": ["Ship it."]}
+    for machine in pair:
+        assert [row.body for row in handoffs_of(machine)] == [left]
+    assert one.replica.state_hash() == other.replica.state_hash()
+
+
 def test_what_was_forgotten_does_not_come_back_with_an_old_page(pair) -> None:
     one, other = pair
     session_n = converse(one)
@@ -208,6 +324,50 @@ def test_what_was_forgotten_does_not_come_back_with_an_old_page(pair) -> None:
     assert one.replica.state_hash() == other.replica.state_hash()
 
 
+def forget_session(machine: Machine, session_n: int) -> None:
+    forgotten = ForgetSelection(session_ns=(session_n,))
+    machine.write(lambda db: hard_delete.forget(db, forgotten, now=machine.now()))
+
+
+def count_rows(machine: Machine) -> dict[str, int]:
+    tables = ("sessions", "messages", "handoffs", "working_states", "tasks")
+    with machine.database.read() as db:
+        return {table: db.number(f"SELECT count(*) FROM {table}") or 0 for table in tables}
+
+
+@pytest.mark.parametrize("is_first_to_send", [False, True])
+def test_work_of_a_session_forgotten_before_the_first_sync_is_gone(
+    pair, is_first_to_send: bool
+) -> None:
+    one, other = pair
+    session_n, copy_n = converse(one, "harborwork"), converse(other, "harborwork")
+    one.write(lambda db: handoff_rows.put_working_state(db, session_n, {"a": "b"}, now=one.now()))
+    hand_over(one, {"note": "paint the gate"}, session_n=session_n)
+    forget_session(other, copy_n)
+    for _ in range(3):
+        (one.sync_with(other) if is_first_to_send else other.sync_with(one))
+    for machine in pair:
+        assert set(count_rows(machine).values()) == {0}
+        assert b"harborwork" not in machine.bytes()
+    assert one.replica.state_hash() == other.replica.state_hash()
+
+
+def test_a_session_that_goes_on_after_it_was_forgotten_is_a_new_one(pair) -> None:
+    one, other = pair
+    forget_session(other, converse(other, "shared"))
+    began = other.time - timedelta(days=1)  # this message was captured late
+    message = NewMessage("user", (Part("text", "Paint the gate."),), began, key="second")
+    capture(other.database, Conversation("shared", agent="codex"), [message])
+    with other.database.read() as db:
+        session_n = sessions.find_session(db, "shared", agent="codex")
+    id_ = hand_over(other, {"note": "paint the gate"}, session_n=session_n)
+    for _ in range(2):
+        other.sync_with(one)
+    assert [row.id for row in handoffs_of(one)] == [id_]
+    assert count_rows(one) == count_rows(other)
+    assert one.replica.state_hash() == other.replica.state_hash()
+
+
 def test_a_secret_in_a_handoff_does_not_leave(pair) -> None:
     one, other = pair
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -217,12 +377,98 @@ def test_a_secret_in_a_handoff_does_not_leave(pair) -> None:
     assert secret not in str(handoffs_of(one)[0].body)
 
 
+def rename(machine: Machine, session_n: int, name: str) -> None:
+    machine.write(lambda db: db.update("sessions", session_n, external_id=name))
+
+
+def test_names_with_secrets_do_not_arrive_but_are_recognized(pair) -> None:
+    one, other = pair
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    place = ProjectLocation(f"/p/{secret}", f"https://me:{secret}@host/code", "code")
+    for machine in pair:
+        n = converse(machine, "talk")  # both have it
+        rename(machine, n, f"talk {secret}")
+    other.sync_with(one)
+    n = one.write(lambda db: project_rows.ensure_project_at(db, place, now=one.now()))
+    path = ProjectLocation(f"/only/{secret}", "", "only")
+    only = one.write(lambda db: project_rows.ensure_project_at(db, path, now=one.now()))
+    session_n = converse(one, "alone")
+    rename(one, session_n, f"alone {secret}")
+    one.write(lambda db: db.update("sessions", 1, project_n=n))
+    one.write(lambda db: db.update("sessions", session_n, project_n=only))
+    hand_over(one, {"note": "paint the gate"}, session_n=session_n, in_project=False)
+    one.replica.scan()
+    assert secret not in str(one.replica.changes("").records)
+    for _ in range(2):
+        other.sync_with(one)
+    other.write(lambda db: db.update("sessions", 1, title="The gate"))
+    for _ in range(2):
+        other.sync_with(one)
+    for machine in pair:
+        with machine.database.read() as db:
+            assert db.value("SELECT count(*) FROM projects") == 2
+            assert db.value("SELECT count(*) FROM sessions") == 2
+    with other.database.read() as db:
+        names = db.rows("SELECT path, remote, name FROM projects")
+        names += db.rows("SELECT external_id, agent, '' FROM sessions WHERE n > 1")
+    assert secret not in str(names)
+    assert one.replica.state_hash() == other.replica.state_hash()
+
+
 def test_what_was_imported_from_a_folder_stays(pair) -> None:
     one, other = pair
     hand_over(one, {LAYOUT: {"path": "handoffs/a.md"}, "note": "paint the gate"})
     other.sync_with(one)
     with other.database.read() as db:
         assert db.value("SELECT count(*) FROM handoffs") == 0
+
+
+def import_handoff(machine: Machine, id_: str, body: dict[str, Any], *, is_read: bool) -> None:
+    now = machine.now()
+
+    def work(db: Connection) -> None:
+        own = {**body, LAYOUT: {"path": "handoffs/a.md", "raw": body}}
+        read_at = now if is_read else None
+        row = HandoffRow(id_, None, place_at(db, machine), "codex", "", own, now, read_at)
+        handoff_rows.add_handoff(db, row)
+
+    machine.write(work)
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_handoff_of_a_folder_is_that_of_the_machine_that_wrote_it(pair, is_read: bool) -> None:
+    one, other = pair
+    body = {"note": "paint the gate"}
+    id_ = hand_over(one, body)
+    import_handoff(other, id_, body, is_read=is_read)
+    hand_over(one, {"note": "paint the door"})
+    for _ in range(2):
+        other.sync_with(one)
+    for machine in pair:
+        assert len(handoffs_of(machine)) == 2
+        assert [row.read_at is not None for row in handoffs_of(machine)] == [False, is_read]
+    assert one.replica.state_hash() == other.replica.state_hash()
+
+
+def test_a_record_that_cannot_be_stored_is_dropped_without_its_page(pair) -> None:
+    one, other = pair
+    ids = [start(one, goal) for goal in ("Build the gate", "Paint the gate")]
+    refusal = (
+        "CREATE TRIGGER refusal BEFORE INSERT ON tasks WHEN new.goal = 'Build the gate'"
+        " BEGIN SELECT raise(ABORT, 'no'); END"
+    )
+    other.write(lambda db: db.rows(refusal))
+    other.sync_with(one)
+    assert tasks_of(other) == {ids[1]: "open"}
+
+
+def test_an_id_without_dashes_is_refused(pair) -> None:
+    one, _ = pair
+    hand_over(one, {"note": "paint the gate"})
+    [record] = records_of(one, "handoff")
+    record["key"] = "0" * 36
+    with pytest.raises(SyncError):
+        parse_record(record)
 
 
 @pytest.mark.parametrize(
@@ -240,6 +486,13 @@ def test_a_handoff_with_anything_wrong_in_it_is_refused(pair, name: str, value: 
         parse_record(record)
 
 
+def nest(levels: int) -> Any:
+    inner: Any = "deep"
+    for _ in range(levels):
+        inner = {"a": inner}
+    return inner
+
+
 def change_body(record: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     record["registers"]["self"][2]["body"] = body
     return record
@@ -249,13 +502,23 @@ def test_a_body_that_is_too_deep_to_send_on_is_refused(pair) -> None:
     one, _ = pair
     hand_over(one, {"note": "paint the gate"})
     [record] = records_of(one, "handoff")
-    inner: Any = "deep"
-    for _ in range(31):
-        inner = {"a": inner}
+    inner = nest(25)
     parse_record(change_body(record, inner))
-    for wrapped in ({"a": {"a": inner}}, {"a": [[inner]]}):
+    parse_json(orjson.dumps({"machine": "one", "records": [record]}))
+    for wrapped in ({"a": inner}, {"a": [nest(24)]}):
         with pytest.raises(SyncError):
             parse_record(change_body(record, wrapped))
+
+
+def test_a_newer_record_that_is_too_deep_is_refused(pair) -> None:
+    one, other = pair
+    start(one, "Build the gate")
+    [record] = records_of(one, "task")
+    record["registers"]["newer"] = [1, "m", nest(900)]
+    unknown = {"kind": "future", "key": "k", "registers": {"self": [1, "m", nest(300)]}}
+    for deep in (record, unknown, {**record, "more": nest(900)}):
+        with pytest.raises(SyncError):
+            other.replica.apply([deep], via=one.replica.machine)
 
 
 def test_a_working_state_without_a_session_is_refused_unless_it_was_removed(pair) -> None:
@@ -312,6 +575,23 @@ def test_how_far_a_session_was_read_stays_on_each_machine(pair) -> None:
     assert record["registers"]["self"][2]["body"] == {"goal": "one"}
     other.sync_with(one)
     assert state_of(other) == {"goal": "one", "read_to": 3, "task_from": 3}
+    assert one.replica.state_hash() == other.replica.state_hash()
+
+
+@pytest.mark.parametrize("knows_ids", [False, True])
+def test_a_state_that_was_removed_is_removed_from_the_same_session(pair, knows_ids: bool) -> None:
+    one, other = pair
+    for machine in pair:
+        converse(machine, "shared")
+    one.write(lambda db: handoff_rows.put_working_state(db, 1, {"goal": "paint"}, now=one.now()))
+    other.sync_with(one)
+    assert state_of(other) == {"goal": "paint"}
+    if not knows_ids:
+        other.write(lambda db: db.run("DELETE FROM aliases"))
+    one.write(lambda db: db.run("DELETE FROM working_states"))
+    for _ in range(2):
+        other.sync_with(one)
+    assert state_of(one) == state_of(other) == {}
     assert one.replica.state_hash() == other.replica.state_hash()
 
 

@@ -51,6 +51,12 @@ def test_any_layout_comes_back_as_it_was(files: dict[str, bytes]) -> None:
     assert all(not _is_text(files[path]) for path in left_out)
 
 
+def test_a_file_with_a_path_too_long_to_be_stored_is_left_out() -> None:
+    layout = loki_layout.parse_layout({"notes/" + "x" * 1_024: b"text"})
+    assert layout.files == {}
+    assert "longer than 1024 bytes" in layout.left_out[0].why
+
+
 def test_json_that_would_change_stays_a_text() -> None:
     text = b'{"agent_id": "a", "agent_id": "b"}'
     layout = loki_layout.parse_layout({"memory/ledgers/a.json": text})

@@ -109,10 +109,6 @@ def test_what_comes_by_cookie_is_the_persons_word():
     assert caller_of({}, KEY).origin == caller_of({}, None).origin == "assistant"
 
 
-def test_a_header_is_cut_where_a_path_would_end():
-    assert len(caller_of({"x-lore-project": "/" + "x" * 9_000}, KEY).project) == 4_096
-
-
 @pytest.mark.parametrize(
     ("said", "within_s"), [("", None), ("150", 0.15), ("-1", None), ("²", None), ("9" * 9, None)]
 )

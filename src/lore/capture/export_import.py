@@ -38,6 +38,7 @@ from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor, redact_tree
 from lore.store import dump, files, fragments, history, messages, native_rows
 from lore.store.database import Connection, Database
 from lore.text import entities
+from lore.text.name_limit import LIMIT_HINT, is_short
 
 _LATEST_US = 253_402_300_799_999_999
 _EARLIEST_US = -62_135_596_800_000_000
@@ -67,8 +68,16 @@ def _list_of(test: Validator) -> Validator:
     return lambda value: isinstance(value, list) and all(map(test, value))
 
 
-def _name(value: Any) -> bool:
+def _filled(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
+
+
+def _short(value: Any) -> bool:
+    return isinstance(value, str) and is_short(value)
+
+
+def _name(value: Any) -> bool:
+    return _filled(value) and is_short(value)
 
 
 def _whole(value: Any) -> bool:
@@ -115,10 +124,10 @@ _line_sources = _list_of(_list_of(_count))
 
 FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
     "project": {
-        "id": _name, "path": _name, "remote": _text, "name": _text, "created_at": _moment,
+        "id": _name, "path": _name, "remote": _short, "name": _text, "created_at": _moment,
     },
     "session": {
-        "id": _name, "external_id": _name, "project_id": _maybe(_name), "agent": _text,
+        "id": _name, "external_id": _name, "project_id": _maybe(_name), "agent": _short,
         "title": _text, "files": _text, "branch": _text, "parent_id": _maybe(_name),
         "started_at": _moment, "last_message_at": _moment,
         "state": _one_of("open", "idle", "closed"),
@@ -134,7 +143,7 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
         "archived": _whole, "created_at": _moment, "sources": _line_sources,
     },
     "fragment": {
-        "id": _name, "content": _name, "summary": _text, "depth": _count,
+        "id": _name, "content": _filled, "summary": _text, "depth": _count,
         "kind": _one_of(*FRAGMENT_KINDS), "payload": _table, "importance": _share,
         "confidence": _share, "origin": _one_of(*ORIGINS), "trust": _trust,
         "source_messages": _texts, "metadata": _table, "project_id": _maybe(_name),
@@ -155,7 +164,7 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
     },
     "watermark": {
         "source": _name, "session_id": _maybe(_name), "position": _whole, "fingerprint": _text,
-        "updated_at": _moment, "file": _text, "size": _count, "modified_ns": _number,
+        "updated_at": _moment, "file": _short, "size": _count, "modified_ns": _number,
         "context": _text, "problem": _text,
     },
     "claim": {"session_id": _name, "channel": _channel, "key": _name, "message_id": _name},
@@ -190,7 +199,7 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
     },
     "working_state": {"session_id": _name, "body": _json, "updated_at": _moment},
     "agent_ledger": {
-        "project_id": _maybe(_name), "agent": _text, "body": _json, "updated_at": _moment,
+        "project_id": _maybe(_name), "agent": _short, "body": _json, "updated_at": _moment,
     },
     "handoff": {
         "session_id": _maybe(_name), "project_id": _maybe(_name), "id": _name,
@@ -199,7 +208,7 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
     },
     "task_metric": {
         "task_id": _maybe(_name), "session_id": _maybe(_name), "project_id": _maybe(_name),
-        "kind": _name, "name": _text, "value": _maybe(_is(int, float)), "body": _json,
+        "kind": _name, "name": _short, "value": _maybe(_is(int, float)), "body": _json,
         "at": _moment,
     },
     "token_economics": {
@@ -224,7 +233,7 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
         "session_id": _name, "profile": _name, "outcome": _text, "at": _moment,
     },
     "layout_file": {"project_id": _maybe(_name), "path": _name, "body": _text, "at": _moment},
-    "tombstone": {"id": _name, "at": _moment, "source": _text},
+    "tombstone": {"id": _name, "at": _moment, "source": _short},
 }  # fmt: skip
 """The validator of each field, by record type."""
 
@@ -248,7 +257,8 @@ def check_record(kind: str, line: dict[str, Any]) -> None:
             raise InvalidInput(msg)
         if not test(line[field]):
             msg = f"A record of kind '{kind}' has an invalid '{field}'."
-            raise InvalidInput(msg)
+            is_long = isinstance(line[field], str) and not is_short(line[field])
+            raise InvalidInput(msg, hint=LIMIT_HINT if is_long else "")
 
 
 _ACCEPTED_FROM_PEERS = frozenset(("project", "session", "message", "fragment", "version", "edge"))

@@ -41,6 +41,7 @@ from lore.store.keywords import NewMessageText
 from lore.store.messages import PreparedMessage
 from lore.text import chat_commands, goals, sentences, words
 from lore.text.instructions import typed_text
+from lore.text.name_limit import is_short
 from lore.text.private_text import hide_private
 
 BATCH_MESSAGES = 1_000
@@ -111,6 +112,10 @@ class Batch:
             self.bytes += size
             self.counts.skipped["excluded"] += len(new)
             return
+        if not _is_storable(context):
+            self.bytes += size
+            self.counts.skipped["name too long"] += len(new)
+            return
         if self.runs and self.runs[-1].context.session == context.session:
             run = self.runs[-1]
             run.context = context
@@ -150,6 +155,8 @@ class Batch:
     def end(self, context: Context) -> None:
         """Apply session data that came after the last message."""
         if covers_folder(self.exclude, self.counts.agent, context.folder):
+            return
+        if not _is_storable(context):
             return
         if self.runs and self.runs[-1].context.session == context.session:
             self.runs[-1].context = context
@@ -224,6 +231,11 @@ def prepare_batches(batches: Sequence[Batch]) -> None:
             run.prepared = list(islice(prepared, len(run.new)))
             for message, each in zip(run.new, run.prepared, strict=True):
                 batch.note_secrets(message, each)
+
+
+def _is_storable(context: Context) -> bool:
+    """Return whether the names of a session are short enough to be stored."""
+    return all(map(is_short, (context.session, context.parent, context.folder)))
 
 
 def _line_around(text: str, start: int, end: int) -> str:

@@ -227,11 +227,18 @@ def _print_move(moved: MoveResult) -> None:
         return
     if moved.was_there:
         print(f"The memories are {where} already.")
+        _print_left(moved)
         return
     print_columns(
         (one.kind, one_line(one.name, 40), counted(one.rows, "row"), one.former)
         for one in moved.memories
     )
+    for one in moved.memories:
+        if one.shortened:
+            names = counted(one.shortened, "name")
+            print(
+                f"{one.kind} {one_line(one.name, 40)}: {names} too long for PostgreSQL, shortened."
+            )
     if not moved.is_done:
         print(f"These would become {where}; nothing was changed.")
         return
@@ -240,6 +247,7 @@ def _print_move(moved: MoveResult) -> None:
         print("The former copies are in the folders above; delete them when all is well.")
     if moved.to == "files":
         print("Unset 'store.url' (LORE_STORE_URL) before you start the server.")
+    _print_left(moved)
 
 
 def _print_cancelled(moved: MoveResult, where: str) -> None:
@@ -247,8 +255,13 @@ def _print_cancelled(moved: MoveResult, where: str) -> None:
         print(f"This would cancel the move that was interrupted; the memories stay {where}.")
         return
     print(f"The move that was interrupted is cancelled: the memories are {where}, as before.")
+    _print_left(moved)
+
+
+def _print_left(moved: MoveResult) -> None:
     if moved.has_left:
-        print("The database was not reached: what was copied there is left; delete it.")
+        print("Copies of a cancelled move are left in a database that was not reached.")
+        print("Repeat the command with its address (LORE_STORE_URL): that deletes them.")
 
 
 Usd = Annotated[

@@ -26,6 +26,7 @@ from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
 from lore.records import ClientSession, Entry, Voice
 from lore.text import memory_tags
+from lore.text.name_limit import is_short
 
 PROJECT_HEADER = "x-lore-project"
 """Header with the working directory of an agent, URL-encoded; `lore run` sets it."""
@@ -143,8 +144,13 @@ def _last_prompt_starts_with(info: RequestInfo, beginnings: tuple[str, ...]) -> 
 
 
 def folder_of(info: RequestInfo) -> str:
-    """Return the working directory of an agent, from its header or its first texts."""
+    """Return the working directory of an agent, from its header or its first texts.
+
+    One that is too long to be stored is none: the request itself must not fail.
+    """
     folder = unquote(info.headers.get(PROJECT_HEADER, "").strip())
+    if not is_short(folder):
+        return ""
     if folder:
         return folder
     for text in _opening_texts(info, _OPENING_VOICES):

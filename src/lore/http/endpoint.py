@@ -6,11 +6,12 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Generic, Literal, TypeVar, overload
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, overload
 
 import orjson
 from anyio import CapacityLimiter, to_thread
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic_core import PydanticCustomError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -21,6 +22,7 @@ from lore.http.request_limits import MemoryThreads
 from lore.memory import Memory
 from lore.memory.context import MAX_CURSOR_CHARS, MAX_PAGE_SIZE
 from lore.records import AccessScope, Page
+from lore.text.name_limit import LONGEST_NAME, is_short
 from lore.tools.tool import Arguments, Caller, caller_of
 
 JSON_TYPE = "application/json"
@@ -163,10 +165,24 @@ def _to_plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be serialized to JSON")
 
 
-Name = Annotated[str, Field(max_length=4_096)]
-"""As long as paths can be on Linux; ids and names of projects and sessions are shorter."""
+_TOO_LONG: Final = f"String should have at most {LONGEST_NAME} bytes"
 
-Short = Annotated[str, Field(max_length=400)]
+
+def _check_name(name: str) -> str:
+    """Refuse a name that no database could index."""
+    if not is_short(name):
+        kind: Final = "name_too_long"
+        raise PydanticCustomError(kind, _TOO_LONG)
+    return name
+
+
+Name = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(_check_name)]
+"""The name of what is stored: a path of a project, a session, an agent, an id."""
+
+FilePath = Annotated[str, Field(max_length=4_096)]
+"""As long as paths can be on Linux."""
+
+Short = Annotated[str, Field(max_length=400), AfterValidator(_check_name)]
 """Names of sessions, calls, models and branches."""
 
 Id = Annotated[Short, Field(min_length=1)]

@@ -21,7 +21,7 @@ from anyio import CapacityLimiter
 from pydantic import BaseModel, ConfigDict, Field
 
 from lore import local_files
-from lore.http.endpoint import Endpoint, Name, Text
+from lore.http.endpoint import Endpoint, FilePath, Name, Short, Text
 from lore.memory import Memory
 from lore.proxy.hook_client import NOTIFICATION_EVENTS
 from lore.text import memory_tags
@@ -121,10 +121,10 @@ class HookInput(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     event: Event
-    session_id: Annotated[str, Field(max_length=400)] = ""
-    agent_id: Annotated[str, Field(max_length=400)] = ""
-    transcript_path: Name = ""
-    agent_transcript_path: Name = ""
+    session_id: Short = ""
+    agent_id: Short = ""
+    transcript_path: FilePath = ""
+    agent_transcript_path: FilePath = ""
     cwd: Name = ""
     source: Annotated[str, Field(max_length=100)] = ""
     prompt: Text = ""

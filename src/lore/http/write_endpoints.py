@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from lore import clock
 from lore.errors import InvalidInput
 from lore.http.auth import TICKET_S, Logins
-from lore.http.endpoint import Endpoint, Id, Name, NoArguments, Short, Text
+from lore.http.endpoint import Endpoint, FilePath, Id, Name, NoArguments, Short, Text
 from lore.memory import Memory
 from lore.memory.search import ask_project_first
 from lore.records import (
@@ -130,7 +130,7 @@ class Push(Arguments):
     title: Annotated[str, Field(max_length=2_000)] = ""
     branch: Short = ""
     parent: Annotated[Short, Field(description="The session that this one comes from.")] = ""
-    files: Annotated[tuple[Name, ...], Field(max_length=1_000)] = ()
+    files: Annotated[tuple[FilePath, ...], Field(max_length=1_000)] = ()
 
 
 class Cycle(Arguments):

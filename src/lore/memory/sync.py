@@ -18,6 +18,7 @@ from lore.redaction.redactor import home_key
 from lore.store import hard_delete, history, maintenance, sync_rows, sync_writes
 from lore.store.database import Connection
 from lore.store.hard_delete import ForgetSelection
+from lore.store.history import Tombstone
 from lore.sync import bundle, peers
 from lore.sync.batch import Applied
 from lore.sync.exchange import Exchange, note_problem
@@ -212,7 +213,7 @@ class Sync(MemoryPart):
             finish(db)
 
         apply = self._replica.prepare_apply(page.records, via=via, finish=note_and_finish)
-        tombstones = _tombstones(page.records)
+        tombstones = _tombstones(page.records, clock.to_us(self._database.now()))
         if tombstones:
             with self._database.read() as db:
                 known = history.find_tombstones(db, list(tombstones))
@@ -256,13 +257,15 @@ def _do_nothing(_db: Connection) -> None:
     pass
 
 
-def _tombstones(records: Sequence[Any]) -> dict[str, str]:
+def _tombstones(records: Sequence[Any], now_us: int) -> dict[str, Tombstone]:
     """Return the tombstones among records, which are checked when they are applied."""
-    sources = {}
+    tombstones = {}
     for record in records:
         if isinstance(record, dict) and record.get("kind") == "forget":
             try:
-                sources[str(record["key"])] = str(record["registers"]["self"][2]["source"])
-            except (KeyError, IndexError, TypeError):
+                us, _, value = record["registers"]["self"][:3]
+                one = Tombstone(str(value["source"]), min(int(us), now_us))
+                tombstones[str(record["key"])] = one
+            except (KeyError, IndexError, TypeError, ValueError):
                 continue
-    return sources
+    return tombstones

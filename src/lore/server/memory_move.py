@@ -1,7 +1,8 @@
 """Moves the memories of a server from files to rows of PostgreSQL, or back.
 
 Each memory is copied, read back and compared before the next one. Only when all are equal, the
-registry names the new place, and only then the former copies are set aside. A move that was
+registry names the new place, and only then the former copies are set aside; one that was written
+meanwhile is copied again. A move that was
 interrupted continues with the memory that it was at; until it is finished, the server is refused.
 Until the registry names the new place, a move to the former one cancels it.
 """
@@ -12,13 +13,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from lore import __version__, clock
 from lore.config_files import make_private_folder
 from lore.daemon import daemon_lock
-from lore.errors import InvalidInput, StoreError, StoreFull, StoreUnreachable
+from lore.errors import InvalidInput, LoreError, StoreError, StoreFull, StoreUnreachable
 from lore.server.memory_store import MEMORY_FILE, MemoryStore
 from lore.server.registry import (
     ERASED_NOTE,
@@ -29,9 +31,9 @@ from lore.server.registry import (
     Registry,
 )
 from lore.settings import Settings
-from lore.store import files, maintenance
-from lore.store.database import Database, companion_files, open_database
-from lore.store.row_lines import RowTally
+from lore.store import files, maintenance, sqlite
+from lore.store.database import Connection, Database, companion_files, open_database
+from lore.store.row_lines import NameShortener, RowTally
 
 MovePlace = Literal["postgres", "files"]
 
@@ -57,6 +59,9 @@ class MovedMemory:
     former: str = ""
     """The file with the former copy; empty if it was deleted or there was none."""
 
+    shortened: int = 0
+    """How many names are shortened in the copy, since PostgreSQL cannot index them."""
+
 
 @dataclass(frozen=True, slots=True)
 class MoveResult:
@@ -72,12 +77,12 @@ class MoveResult:
     """Whether a move to the other place was cancelled."""
 
     has_left: bool = False
-    """Whether its copies are still in the database, which was not set or did not answer."""
+    """Whether a cancelled move left rows in a database, which was not set or did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A memory of the registry."""
+    """A memory of the registry, and what the move notes about its copy."""
 
     kind: MemoryKind
     id: str
@@ -97,12 +102,69 @@ class _Place:
         """The key in the registry under which a finished copy is noted."""
         return f"{MOVED_NOTE}{self.kind}/{self.id}"
 
+    @contextmanager
+    def named_in_errors(self, hint: str = "") -> Iterator[None]:
+        """Say in an error of the block which memory it is about, and how to go on."""
+        try:
+            yield
+        except LoreError as error:
+            error.args = (f"The memory of {self.kind} '{self.name}' ({self.id[:12]}): {error}",)
+            error.hint = error.hint or hint
+            raise
+
+    def require_alone(self) -> None:
+        """Refuse a memory that a daemon of its own serves."""
+        if (holder := daemon_lock.find_holder(self.folder)) is not None:
+            raise daemon_lock.already_running_error(self.folder, holder)
+
     def delete_copies(self, *, with_file: bool) -> None:
         """Delete what a move to files wrote; with the file, if the memory is still rows."""
         for path in (self.part, *((self.file,) if with_file else ())):
             for one in (path, *companion_files(path)):
                 one.unlink(missing_ok=True)
         files.sync_folder(self.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """What is noted about a finished copy: its rows, their digest, and names that are shorter."""
+
+    rows: int = 0
+    digest: str = ""
+    shortened: int = 0
+
+    @classmethod
+    def parse(cls, note: str) -> _Copy:
+        """Return what a note says; an empty copy for none."""
+        rows, digest, shortened = (*note.split(" "), "", "")[:3] if note else ("0", "", "")
+        return cls(int(rows), digest, int(shortened or 0))
+
+    def __str__(self) -> str:
+        """Return the note."""
+        return f"{self.rows} {self.digest} {self.shortened}"
+
+
+_NO_ROWS = _Copy(0, RowTally().digest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A memory that is copied: its dump, and the connection to its file that nobody else has."""
+
+    dump: Callable[[], Iterator[bytes]]
+    connection: Connection | None = None
+    shortens: bool = True
+
+    def read(self) -> tuple[Iterator[bytes], NameShortener]:
+        """Return the lines to be copied, and what counts the names that it shortens in them."""
+        shortener, lines = NameShortener(), self.dump()
+        return (shortener.shorten(lines) if self.shortens else lines), shortener
+
+    def count(self) -> _Copy:
+        """Count the rows as they would be copied."""
+        lines, shortener = self.read()
+        tally = RowTally.of(lines)
+        return _Copy(tally.rows, tally.digest, shortener.count)
 
 
 def move_memories(
@@ -188,29 +250,43 @@ class _Move:
             return MoveResult(self._to, (), is_done=False, was_there=True)
         counted = []
         for place in self._each():
-            rows = self._count(place).rows
-            counted.append(MovedMemory(place.kind, place.name, place.id, rows))
+            with place.named_in_errors():
+                place.require_alone()
+                copy = self._count(place)
+            counted.append(
+                MovedMemory(place.kind, place.name, place.id, copy.rows, shortened=copy.shortened)
+            )
         return MoveResult(self._to, tuple(counted), is_done=False)
 
     def run(self, *, delete_former: bool) -> MoveResult:
         """Copy and compare all memories, name the new place, and set the former copies aside."""
         if self._cancels:
             return self._cancel()
+        has_left = self._has_left()
         if self._is_there and not self._registry.move_to:
-            return MoveResult(self._to, (), was_there=True)
+            return MoveResult(self._to, (), was_there=True, has_left=has_left)
         if not self._registry.move_to:
             self._begin()
         if not self._is_there:
+            hint = f"Repeat the command to go on; '--to {self._from}' cancels the move."
             for place in self._each():
-                if not self._is_copied(place):
-                    tally = self._copy(place)
-                    self._registry.set_notes({place.note: f"{tally.rows} {tally.digest}"})
+                with place.named_in_errors(hint):
+                    place.require_alone()
+                    if not self._is_copied(place):
+                        self._copy(place)
             self._registry.switch_rows(has_rows=self._to == "postgres")
         moved = [self._finish(place, delete_former=delete_former) for place in self._places()]
         if self._to == "files":
             self._erase_rest()
         self._registry.end_move()
-        return MoveResult(self._to, tuple(moved))
+        return MoveResult(self._to, tuple(moved), has_left=has_left)
+
+    def _has_left(self) -> bool:
+        """Delete the rows that cancelled moves left; return whether there still are any."""
+        try:
+            return self._store.erase_left_rows()
+        except StoreUnreachable:
+            return True
 
     def _begin(self) -> None:
         """Note that a move began; rows get names that no rows of a database have."""
@@ -229,7 +305,7 @@ class _Move:
                 place.delete_copies(with_file=self._to == "postgres")
         if self._to == "files":
             has_left = not self._erase_copies()
-        self._registry.end_move()
+        self._registry.end_move(leaves_rows=has_left)
         if self._to == "files" and not has_left:
             self._erase("server", "")
         return MoveResult(self._to, (), is_cancelled=True, has_left=has_left)
@@ -282,40 +358,56 @@ class _Move:
             yield place
 
     @contextmanager
-    def _open_source(self, place: _Place, *, read_only: bool = False) -> Iterator[Database | None]:
-        """Open a memory where it is now; None if it has none yet."""
+    def _open_source(self, place: _Place, *, read_only: bool = False) -> Iterator[_Source | None]:
+        """Open a memory where it is now; None if it has none yet.
+
+        A file that is not only read must be open nowhere else, and stays so until the end.
+        """
         if self._to == "files":
             with self._store.open_rows(place.kind, place.id) as rows:
-                yield rows
-        elif place.file.exists():
-            with closing(_open_file(place.file, read_only=read_only)) as database:
-                yield database
-        else:
+                yield _Source(partial(rows.dump_rows, portable=True), shortens=False)
+        elif not place.file.exists():
             yield None
+        elif read_only:
+            with closing(_open_file(place.file, read_only=True)) as database:
+                yield _Source(database.dump_rows)
+        else:
+            _open_file(place.file).close()  # its tables must be up to date
+            with sqlite.open_alone(place.file) as connection:
+                yield _Source(partial(sqlite.dump_rows, connection), connection)
 
-    def _count(self, place: _Place) -> RowTally:
+    def _count(self, place: _Place) -> _Copy:
         """Count the rows of a memory where it is now, and change nothing."""
         with self._open_source(place, read_only=True) as source:
-            return RowTally() if source is None else RowTally.of(source.dump_rows(portable=True))
+            return _NO_ROWS if source is None else source.count()
+
+    def _noted(self, place: _Place) -> _Copy:
+        return _Copy.parse(self._registry.find_note(place.note))
 
     def _is_copied(self, place: _Place) -> bool:
         """Return whether a memory was copied before, and has not changed since."""
-        _, _, digest = self._registry.find_note(place.note).partition(" ")
+        digest = self._noted(place).digest
         return bool(digest) and self._count(place).digest == digest
 
-    def _copy(self, place: _Place) -> RowTally:
-        """Copy a memory to its new place, read it back and compare; return its rows, counted."""
-        tally = RowTally()
+    def _copy(self, place: _Place) -> None:
+        """Copy a memory to its new place."""
         with _disk_errors(), self._open_source(place) as source:
             if source is None:
-                return tally
-            lines = tally.watch(source.dump_rows(portable=True))
-            copied = (self._load_rows if self._to == "postgres" else _load_file)(place, lines)
-        if differing := tally.differences(copied):
-            msg = f"The copy of a memory differs in {', '.join(differing)}; nothing was switched."
+                self._registry.set_notes({place.note: str(_NO_ROWS)})
+            else:
+                self._copy_source(place, source)
+
+    def _copy_source(self, place: _Place, source: _Source) -> None:
+        """Copy a memory, read it back and compare; note what was copied."""
+        tally = RowTally()
+        lines, shortener = source.read()
+        load = self._load_rows if self._to == "postgres" else _load_file
+        if differing := tally.differences(load(place, tally.watch(lines))):
+            msg = f"The copy differs in {', '.join(differing)}."
             hint = f"Please report this. 'lore owner move --to {self._from}' cancels the move."
             raise StoreError(msg, hint=hint)
-        return tally
+        copy = _Copy(tally.rows, tally.digest, shortener.count)
+        self._registry.set_notes({place.note: str(copy)})
 
     def _load_rows(self, place: _Place, lines: Iterator[bytes]) -> RowTally:
         with self._store.open_rows(place.kind, place.id) as database:
@@ -325,18 +417,19 @@ class _Move:
 
     def _finish(self, place: _Place, *, delete_former: bool) -> MovedMemory:
         """Set the former copy of a memory aside, or delete it."""
-        rows = int(self._registry.find_note(place.note).partition(" ")[0] or 0)
-        with _disk_errors():
+        with place.named_in_errors(), _disk_errors():
             former = self._set_aside(place, delete_former=delete_former)
-        return MovedMemory(place.kind, place.name, place.id, rows, str(former) if former else "")
+        copy = self._noted(place)
+        return MovedMemory(
+            place.kind, place.name, place.id, copy.rows, str(former or ""), copy.shortened
+        )
 
     def _set_aside(self, place: _Place, *, delete_former: bool) -> Path | None:
         former = place.folder / BACKUPS_FOLDER / f"before-move-to-{self._to}-{self._stamp}.db"
         if not delete_former:
             make_private_folder(former.parent)
         if self._to == "postgres":
-            if place.file.exists():
-                _remove_file(place.file, None if delete_former else former)
+            self._remove_file(place, None if delete_former else former)
             _remove_index(place.folder / _INDEX_FOLDER)
         else:
             if place.file.exists() and not former.exists() and not delete_former:
@@ -344,6 +437,23 @@ class _Move:
                     database.copy_to(former)
             self._erase(place.kind, place.id)
         return former if former.exists() else None
+
+    def _remove_file(self, place: _Place, target: Path | None) -> None:
+        """Rename the file of a memory, or delete it; copy it again if it was written meanwhile."""
+        with self._open_source(place) as source:
+            if source is None or source.connection is None:
+                return
+            if source.count().digest != self._noted(place).digest:
+                self._copy_source(place, source)
+            sqlite.checkpoint(source.connection)
+            if target is None:
+                place.file.unlink()
+            else:
+                place.file.replace(target)
+                files.sync_folder(target.parent)
+        for companion in companion_files(place.file):
+            companion.unlink(missing_ok=True)
+        files.sync_folder(place.folder)
 
     @property
     def _from(self) -> MovePlace:
@@ -383,20 +493,6 @@ def _load_file(place: _Place, lines: Iterator[bytes]) -> RowTally:
         leftover.unlink(missing_ok=True)
     files.sync_folder(place.folder)
     return tally
-
-
-def _remove_file(path: Path, target: Path | None) -> None:
-    """Rename a database file whose log was moved into it, or delete it."""
-    with closing(_open_file(path)) as database:
-        database.checkpoint()
-    if target is None:
-        path.unlink()
-    else:
-        path.replace(target)
-        files.sync_folder(target.parent)
-    for companion in companion_files(path):
-        companion.unlink(missing_ok=True)
-    files.sync_folder(path.parent)
 
 
 def _remove_index(folder: Path) -> None:

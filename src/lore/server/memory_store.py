@@ -52,6 +52,7 @@ class MemoryStore:
         if self.url and not self._registry.has_rows:
             self.mark_rows()
             self._registry.note_rows()
+        self.erase_left_rows()
 
     def mark_rows(self) -> None:
         """Mark the database as this server's, whether or not its memories are there yet."""
@@ -67,12 +68,15 @@ class MemoryStore:
 
     def require_mark(self) -> None:
         """Refuse a database that is not this server's."""
-        with self.open_rows("server", "") as database, database.read() as db:
-            is_marked = find_meta(db, _MARK) is not None
-        if not is_marked:
+        if not self._is_marked(self._registry.rows_name("server", "")):
             msg = "The database of 'store.url' has no rows of this server."
             hint = "Is it the right database? 'lore restore' brings the rows of a backup back."
             raise StoreDamaged(msg, hint=hint)
+
+    def _is_marked(self, name: str) -> bool:
+        """Return whether a database has the mark that is under this name."""
+        with self._open_named(name) as database, database.read() as db:
+            return find_meta(db, _MARK) is not None
 
     def check(self) -> None:
         """Refuse settings that name another kind of place than the one the memories are in."""
@@ -99,9 +103,14 @@ class MemoryStore:
     @contextmanager
     def open_rows(self, kind: MemoryKind, id_: str) -> Iterator[PostgresDatabase]:
         """Open the rows of a memory until the block ends, without a memory around them."""
+        with self._open_named(self._registry.rows_name(kind, id_)) as database:
+            yield database
+
+    @contextmanager
+    def _open_named(self, name: str) -> Iterator[PostgresDatabase]:
         database = open_on_server(
             self.url,
-            self._registry.rows_name(kind, id_),
+            name,
             self._registry.home / "rows",
             busy_timeout_s=self.settings.store_busy_timeout_s,
             connections=self.settings.store_connections,
@@ -143,6 +152,22 @@ class MemoryStore:
                 database.erase_rows()
         self._registry.erase_removed(removed)
         self.erase_left_vectors()
+        self.erase_left_rows()
+
+    def erase_left_rows(self) -> bool:
+        """Delete the rows that cancelled moves left in this database; return if others are left.
+
+        Their names say nothing in another database, so that its mark is looked for first.
+        """
+        left = self._registry.left_rows()
+        if not self.url:
+            return bool(left)
+        for mark in [one for one in left if self._is_marked(one)]:
+            for name in sorted(left.pop(mark), key=mark.__eq__):  # the mark goes last
+                with self._open_named(name) as database:
+                    database.erase_rows()
+            self._registry.forget_left_rows(mark)
+        return bool(left)
 
     def erase_left_vectors(self) -> int:
         """Delete the vectors of memories that were removed while no vector server was set.

@@ -42,6 +42,9 @@ ERASED_NOTE = "move_erased"
 _VECTORS_NOTE = "vectors/"
 """Begins the notes about removed memories whose vectors a vector server still has."""
 
+_LEFT_NOTE = "left_rows/"
+"""Begins the notes about rows in a database that no memory uses any more: its mark, and a name."""
+
 _LONGEST_NAME = 100
 """The name must fit on one line of a list."""
 
@@ -172,11 +175,14 @@ class Registry:
         and on a salt that whoever comes back under the same name does not get again.
         """
         with self.database.read() as db:
-            salt = (
-                registry_rows.find_state(db, _ROWS_SALT)
-                if kind == "server"
-                else registry_rows.find_salt(db, "owners" if kind == "owner" else "teams", id_)
-            )
+            return self._rows_name(db, kind, id_)
+
+    def _rows_name(self, db: Connection, kind: MemoryKind, id_: str) -> str:
+        salt = (
+            registry_rows.find_state(db, _ROWS_SALT)
+            if kind == "server"
+            else registry_rows.find_salt(db, "owners" if kind == "owner" else "teams", id_)
+        )
         if not salt:
             msg = f"There is no such {kind}."
             raise NotFound(msg)
@@ -248,10 +254,37 @@ class Registry:
         """Forget which memories a move has copied."""
         self.database.write(partial(registry_rows.delete_states, prefix=MOVED_NOTE))
 
-    def end_move(self) -> None:
-        """Forget the notes about a move that is finished."""
+    def left_rows(self) -> dict[str, list[str]]:
+        """Return the names of rows that cancelled moves left, by the mark of their database."""
+        with self.database.read() as db:
+            keys = registry_rows.list_states(db, _LEFT_NOTE)
+        left: dict[str, list[str]] = {}
+        for key in keys:
+            mark, _, name = key.removeprefix(_LEFT_NOTE).partition("/")
+            left.setdefault(mark, []).append(name)
+        return left
+
+    def forget_left_rows(self, mark: str) -> None:
+        """Note that the rows are deleted that were left in the database with a mark."""
+        self.database.write(partial(registry_rows.delete_states, prefix=f"{_LEFT_NOTE}{mark}/"))
+
+    def _leave_rows(self, db: Connection) -> None:
+        """Note all rows as left in a database, and give the memories other names."""
+        owners = [*registry_rows.list_owners(db), *registry_rows.list_owners(db, removed=True)]
+        teams = [*registry_rows.list_teams(db), *registry_rows.list_removed_teams(db)]
+        mark = self._rows_name(db, "server", "")
+        names = [self._rows_name(db, "owner", one.id) for one in owners]
+        names += [self._rows_name(db, "team", one.id) for one in teams]
+        for name in (mark, *names):
+            registry_rows.set_state(db, f"{_LEFT_NOTE}{mark}/{name}", "1")
+        self._renew_rows(db)
+
+    def end_move(self, *, leaves_rows: bool = False) -> None:
+        """Forget the notes about a move that is finished, or that was cancelled and left rows."""
 
         def work(db: Connection) -> None:
+            if leaves_rows:
+                self._leave_rows(db)
             registry_rows.delete_states(db, MOVED_NOTE)
             for key in (MOVE_NOTE, STAMP_NOTE, ERASED_NOTE):
                 registry_rows.set_state(db, key, "")
@@ -264,18 +297,16 @@ class Registry:
 
     def renew_rows(self) -> None:
         """Give all memories names that no rows have: those of a backup are loaded under them."""
-        owners, teams = self.list_owners(), self.list_teams()
+        self.database.write(self._renew_rows)
 
-        def renew(db: Connection) -> None:
-            for one in owners:
-                registry_rows.set_salt(db, "owners", one.id, secrets.token_hex(_SALT_BYTES))
-            for team in teams:
-                registry_rows.set_salt(db, "teams", team.id, secrets.token_hex(_SALT_BYTES))
-            registry_rows.set_state(db, _ROWS_SALT, secrets.token_hex(_SALT_BYTES))
-            registry_rows.set_state(db, _HAS_ROWS, "")
-            registry_rows.set_state(db, _BACKUP, "")
-
-        self.database.write(renew)
+    def _renew_rows(self, db: Connection) -> None:
+        for one in registry_rows.list_owners(db):
+            registry_rows.set_salt(db, "owners", one.id, secrets.token_hex(_SALT_BYTES))
+        for team in registry_rows.list_teams(db):
+            registry_rows.set_salt(db, "teams", team.id, secrets.token_hex(_SALT_BYTES))
+        registry_rows.set_state(db, _ROWS_SALT, secrets.token_hex(_SALT_BYTES))
+        registry_rows.set_state(db, _HAS_ROWS, "")
+        registry_rows.set_state(db, _BACKUP, "")
 
     def add_team(self, name: str, *, quorum: int) -> Team:
         """Add a team without members."""

@@ -15,6 +15,7 @@ from lore.records import Distillation, Part, Spend, Watermark
 from lore.store import (
     distillations,
     forgotten_names,
+    forgotten_texts,
     fragments,
     hard_delete,
     history,
@@ -28,6 +29,7 @@ from lore.store import (
     watermarks,
 )
 from lore.store.codec import unpack_json, unpack_key, unpack_parts, unpack_role
+from lore.store.history import Tombstone
 from lore.store.sql_connection import Connection, id_text
 from lore.text.entities import Mention
 
@@ -479,9 +481,12 @@ def _load_task_row(db: Connection, line: Line, _now: datetime) -> bool:
 def load_tombstone(db: Connection, line: Line, now: datetime) -> bool:
     """Forget what another memory forgot; return whether that is new."""
     id_ = line["id"]
-    if history.find_tombstones(db, [id_]):
+    at = min(line["at"], clock.to_us(now))
+    tombstones = {id_: Tombstone(line.get("source", ""), at)}
+    is_known = bool(history.find_tombstones(db, [id_]))
+    if is_known and not forgotten_texts.find_renewed(db, tombstones):
         return False
-    hard_delete.apply_tombstones(db, {id_: line.get("source", "")}, now=now)
+    hard_delete.apply_tombstones(db, tombstones, now=now)
     return True
 
 

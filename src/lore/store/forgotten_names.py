@@ -105,6 +105,19 @@ def stored_name(db: Connection, agent: str, name: str) -> tuple[str, str]:
     return "" if _source(agent) in tombstones else agent, id_ or name
 
 
+def session_digest(agent: str, name: str) -> str:
+    """Return the digest that recognizes a session after all of it was forgotten."""
+    return history.source_digest(agent, name, "\0whole\0")
+
+
+def session_forgotten_at(db: Connection, agent: str, name: str) -> int | None:
+    """Return when a session was forgotten, under whatever id; None if it never was."""
+    if not history.has_source_tombstones(db):
+        return None
+    places = {(agent, name), stored_name(db, agent, name)}
+    return history.forgotten_at(db, [session_digest(*place) for place in places])
+
+
 def hidden_form(name: str) -> str:
     """Return what stands for a forgotten name where a row needs one; the same for that itself."""
     return name if name.startswith(_HIDDEN) else f"{_HIDDEN}{_source(name)}"

@@ -43,6 +43,7 @@ from lore.store.codec import (
     unpack_parts,
 )
 from lore.store.forgotten_names import SessionName
+from lore.store.history import Tombstone
 from lore.store.items import MESSAGE_RANGE
 from lore.store.sql_connection import Connection, among, id_text, int_array, text_array
 from lore.store.task_texts import IsForgotten
@@ -234,7 +235,7 @@ def forget(
     """Delete a selection, and occurrences of `text` elsewhere; return the ids that were deleted."""
     selection = with_derived(db, expand_selection(db, selection))
     deleted = items.ids_of(db, selection.item_ns)
-    sources = _sources(db, selection.item_ns)
+    sources = _sources(db, selection.item_ns) | _session_sources(db, selection.session_ns)
     elsewhere = message_dedup.sources_in_other_channels(db, selection.item_ns)
     elsewhere |= fork_dedup.copy_sources(db, selection.item_ns)
     elsewhere |= fork_dedup.echo_sources(db, selection.item_ns, set(selection.session_ns))
@@ -275,6 +276,14 @@ def _sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
     return {
         id_: history.source_digest(agent, name, unpack_key(key)) for id_, agent, name, key in rows
     }
+
+
+def _session_sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
+    """Return for each session the source digest that recognizes it on other machines."""
+    rows = db.rows(
+        f"SELECT id, agent, external_id FROM sessions WHERE {among('n', 'ns')}", ns=int_array(ns)
+    )
+    return {id_: forgotten_names.session_digest(agent, name) for id_, agent, name in rows}
 
 
 def _delete_items(db: Connection, ns: Sequence[int]) -> None:
@@ -332,7 +341,7 @@ def _clean_logs(db: Connection, deleted: Mapping[int, str], now: datetime) -> No
 
 def _clean_tasks(db: Connection, is_forgotten: IsForgotten, now: datetime) -> None:
     """Delete texts from task memory, and keep imports and copies from bringing them back."""
-    cleaned = task_tables.clean(db, is_forgotten)
+    cleaned = task_tables.clean(db, lambda _since: is_forgotten)
     history.add_tombstones(db, sorted(cleaned.ids), now)
     forgotten_texts.add(db, cleaned.texts, now=now)
 
@@ -345,7 +354,7 @@ def count_task_records(
     is_about = _about(db, items.ids_of(db, selection.item_ns))
     cleaned = task_tables.clean(
         db,
-        lambda one: is_about(one) or bool(needle and needle in normalize_text(one)),
+        lambda _since: lambda one: is_about(one) or bool(needle and needle in normalize_text(one)),
         inside=_inside(selection),
         dry_run=True,
     )
@@ -566,8 +575,10 @@ def _key_condition(key: Sequence[str]) -> str:
     return " AND ".join(f"{name} = :{name}" for name in key)
 
 
-def apply_tombstones(db: Connection, tombstones: Mapping[str, str], *, now: datetime) -> list[str]:
-    """Forget again what a copy brings back, by tombstone ids with their source digests."""
+def apply_tombstones(
+    db: Connection, tombstones: Mapping[str, Tombstone], *, now: datetime
+) -> list[str]:
+    """Forget again what a copy brings back."""
     ids = list(tombstones)
     ns = {table: _numbers(db, table, ids) for table in ("sessions", "projects")}
     numbers = (items.find_number(db, id_) for id_ in ids)
@@ -576,9 +587,9 @@ def apply_tombstones(db: Connection, tombstones: Mapping[str, str], *, now: date
     if item_ns or any(ns.values()):
         deleted = forget(db, ForgetSelection(item_ns, ns["sessions"], ns["projects"]), now=now)
     task_tables.delete_ids(db, ids)
-    if is_forgotten := forgotten_texts.read_tombstones(tombstones):
-        task_tables.clean(db, is_forgotten)
-    history.add_tombstones(db, ids, now, sources=tombstones)
+    if forgotten_since := forgotten_texts.read_tombstones(tombstones):
+        task_tables.clean(db, forgotten_since)
+    forgotten_texts.put(db, tombstones)
     if forgotten_names.has_any(ids):
         _clean_forgotten_names(db, now)
     return deleted

@@ -82,15 +82,27 @@ def has_source_tombstones(db: Connection) -> bool:
     return db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1") is not None
 
 
-def find_tombstones_by_source(db: Connection, sources: Sequence[str]) -> dict[str, str]:
-    """Return those of the source digests that have tombstones, with their ids."""
+def find_tombstones_by_source(
+    db: Connection, sources: Sequence[str], *, since_us: int = 0
+) -> dict[str, str]:
+    """Return those of the source digests that have tombstones since a time, with their ids."""
     if not sources:
         return {}
     rows = db.rows(
-        f"SELECT source, id FROM tombstones WHERE source <> '' AND {among('source', 'sources')}",
+        "SELECT source, id FROM tombstones WHERE source <> '' AND at >= :since"
+        f" AND {among('source', 'sources')}",
         sources=text_array(sources),
+        since=since_us,
     )
     return dict(rows)
+
+
+def forgotten_at(db: Connection, sources: Sequence[str]) -> int | None:
+    """Return when any of what source digests recognize was forgotten last, or None."""
+    return db.number(
+        f"SELECT max(at) FROM tombstones WHERE source <> '' AND {among('source', 'sources')}",
+        sources=text_array(sources),
+    )
 
 
 def find_tombstones(db: Connection, ids: Sequence[str]) -> set[str]:
@@ -98,9 +110,42 @@ def find_tombstones(db: Connection, ids: Sequence[str]) -> set[str]:
     return {id_ for id_ in ids if db.find("SELECT 1 FROM tombstones WHERE id = :id", id=id_)}
 
 
-def all_tombstones(db: Connection) -> dict[str, str]:
-    """Return the ids of all tombstones, each with its source digest."""
-    return dict(db.rows("SELECT id, source FROM tombstones"))
+class Tombstone(NamedTuple):
+    """The source digest of what was forgotten, or '', and when it was forgotten last."""
+
+    source: str
+    us: int
+
+
+def all_tombstones(db: Connection) -> dict[str, Tombstone]:
+    """Return all tombstones by id."""
+    rows = db.rows("SELECT id, source, at FROM tombstones")
+    return {id_: Tombstone(source, us) for id_, source, us in rows}
+
+
+def put_tombstones(db: Connection, tombstones: Mapping[str, Tombstone]) -> None:
+    """Add tombstones with their own times, unless they exist."""
+    by_time: dict[int, dict[str, str]] = {}
+    for id_, one in tombstones.items():
+        by_time.setdefault(one.us, {})[id_] = one.source
+    for us, sources in by_time.items():
+        add_tombstones(db, list(sources), clock.from_us(us), sources=sources)
+
+
+def find_older_tombstones(db: Connection, times: Mapping[str, int]) -> set[str]:
+    """Return those of the ids that were forgotten before their times, but not since."""
+    sql = "SELECT 1 FROM tombstones WHERE id = :id AND at < :us"
+    return {id_ for id_, us in times.items() if db.find(sql, id=id_, us=us)}
+
+
+def renew_tombstones(db: Connection, times: Mapping[str, int]) -> None:
+    """Give older tombstones the time at which the same was forgotten again."""
+    for id_ in sorted(find_older_tombstones(db, times)):
+        us = times[id_]
+        db.insert("changes", at=us, action="forget", first_n=0, last_n=0)
+        seq = newest_change(db)
+        sql = "UPDATE tombstones SET at = :us, seq = :seq WHERE id = :id"
+        db.run(sql, us=us, seq=seq, id=id_)
 
 
 class Attribution(NamedTuple):

@@ -40,6 +40,7 @@ from lore.store import (
 from lore.store.database import Database, find_meta, open_database, set_meta
 from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.hard_delete import ForgetSelection
+from lore.store.history import Tombstone
 from lore.store.sql_connection import Connection, id_blob
 from lore.text import entities
 
@@ -253,7 +254,7 @@ def _read_only(path: Path) -> closing[Connection]:
 
 
 def _forget_again(
-    path: Path, tombstones: dict[str, str], *further: Callable[[Connection], None]
+    path: Path, tombstones: dict[str, Tombstone], *further: Callable[[Connection], None]
 ) -> None:
     """Apply tombstones to a database file, and further writes."""
     with closing(open_database(path, busy_timeout_s=_BUSY_TIMEOUT_S, backups=None)) as database:
@@ -264,10 +265,10 @@ def _forget_again(
         database.erase_traces()
 
 
-def _forget_late(path: Path, saved: Path, forgotten: dict[str, str]) -> None:
+def _forget_late(path: Path, saved: Path, forgotten: dict[str, Tombstone]) -> None:
     """Forget in the restored database what was forgotten while it was being prepared."""
     with suppress(StoreDamaged):
-        late = {id_: s for id_, s in _read_tombstones(saved).items() if id_ not in forgotten}
+        late = {i: one for i, one in _read_tombstones(saved).items() if forgotten.get(i) != one}
         if late:
             _forget_again(path, late)
 
@@ -282,21 +283,21 @@ def _refuse_unsound(source: Path) -> None:
         raise StoreDamaged(msg)
 
 
-def _tombstones(path: Path, backups: Path) -> dict[str, str]:
+def _tombstones(path: Path, backups: Path) -> dict[str, Tombstone]:
     """Return the tombstones; for a damaged database, those of its backups."""
     if not path.exists():
         return {}
     try:
         return _read_tombstones(path)
     except StoreDamaged:
-        tombstones: dict[str, str] = {}
+        tombstones: dict[str, Tombstone] = {}
         for copy in sorted(backups.glob("*.db")):
             with suppress(StoreDamaged):
                 tombstones |= _read_tombstones(copy)
         return tombstones
 
 
-def _read_tombstones(path: Path) -> dict[str, str]:
+def _read_tombstones(path: Path) -> dict[str, Tombstone]:
     with _read_only(path) as db:
         return history.all_tombstones(db) if migrations.check(db) else {}
 
@@ -383,7 +384,7 @@ def _has_seal(copy: Path, key: bytes) -> bool:
     return False
 
 
-def _forget_in_copy(copy: Path, gone: dict[str, str], text: str) -> None:
+def _forget_in_copy(copy: Path, gone: dict[str, Tombstone], text: str) -> None:
     """Forget in a backup everything that was ever forgotten.
 
     A backup of Lore's own that cannot be cleaned is deleted, because it holds the text; a file of
@@ -401,7 +402,7 @@ def _forget_in_copy(copy: Path, gone: dict[str, str], text: str) -> None:
         copy.unlink(missing_ok=True)
 
 
-def _forget_all(db: Connection, *, gone: dict[str, str], text: str, now: datetime) -> None:
+def _forget_all(db: Connection, *, gone: dict[str, Tombstone], text: str, now: datetime) -> None:
     hard_delete.apply_tombstones(db, gone, now=now)
     if text:
         hard_delete.forget(db, hard_delete.select_text(db, text), text=text, now=now)

@@ -16,6 +16,7 @@ from lore.store.codec import unpack_record
 from lore.store.fragments import VISIBLE_FRAGMENT
 from lore.store.overview import is_known_empty
 from lore.store.sql_connection import Connection, among, int_array
+from lore.text.name_limit import check_name, is_short, shorten_name
 
 _HIDDEN_NAME = "(forgotten)"
 
@@ -44,9 +45,10 @@ def ensure_project_at(db: Connection, place: ProjectLocation, *, now: datetime) 
     n = find_project_at(db, place)
     if n is None:
         taken = db.find("SELECT 1 FROM projects WHERE path = :path", path=place.path)
-        path = f"{place.path} ({place.remote})" if taken else place.path
+        path = shorten_name(f"{place.path} ({place.remote})") if taken else place.path
         n = _add_project(db, path, place.remote, place.name or place.path, now)
     elif place.remote:
+        check_name(place.remote, "The remote of a project")
         # The remote of a project that was known only by its path.
         sql = "UPDATE projects SET remote = :to WHERE n = :n AND path = :path AND remote = ''"
         db.run(sql, to=place.remote, path=place.path, n=n)
@@ -55,6 +57,8 @@ def ensure_project_at(db: Connection, place: ProjectLocation, *, now: datetime) 
 
 
 def _add_project(db: Connection, path: str, remote: str, name: str, now: datetime) -> int:
+    check_name(path, "A project")
+    check_name(remote, "The remote of a project")
     id_, at = clock.new_id(now), clock.to_us(now)
     return db.insert_numbered(
         "projects", id=id_, path=path, remote=remote, name=name, created_at=at
@@ -97,7 +101,7 @@ def _set_aliases(db: Connection, n: int, place: ProjectLocation) -> None:
     for path in paths:
         if path == own:
             db.run("DELETE FROM aliases WHERE id = :path AND project_n <> :n", path=path, n=n)
-        elif not place.gone and path not in forgotten:
+        elif not place.gone and path not in forgotten and is_short(path):
             db.run(
                 "INSERT INTO aliases (id, project_n) VALUES (:path, :n) ON CONFLICT (id)"
                 " DO UPDATE SET project_n = excluded.project_n WHERE aliases.project_n <> :n",

@@ -8,13 +8,15 @@ other rows (words, rows of pgvector), so that any engine can load it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from lore.errors import LoreError, SchemaTooNew, StoreDamaged
+from lore.text.name_limit import is_short, shorten_name
 
 FORMAT = 1
 
@@ -24,14 +26,32 @@ NUMBERED_TABLES = ("items", "vectors", "changes")
 NUL, NUL_SIGN = "\0", "\N{SYMBOL FOR NULL}"
 """PostgreSQL has no text with a zero character; it is stored as the sign for it."""
 
+_MOST_INDEXED = 2_560
+"""Bytes of all names of an index; PostgreSQL has 2,704 for them, the owner and the numbers."""
+
+_HEAD_LINE, _TABLE_LINE = b'{"rows":', b'{"table":'
+
 _ESCAPED_NUL = b"\\u0000"
+
+NOT_FINITE = ("Infinity", "-Infinity", "NaN")
+"""How PostgreSQL writes the numbers that JSON does not have."""
 
 Line = dict[str, Any]
 
 
-def portable_head(schema: Iterable[str], next_numbers: Mapping[str, int]) -> Iterator[bytes]:
-    """Yield the head of a portable dump: the migrations of its schema, and the next numbers."""
-    yield orjson.dumps({"rows": FORMAT, "schema": sorted(schema), "portable": True})
+def portable_head(
+    schema: Iterable[str],
+    next_numbers: Mapping[str, int],
+    fractions: Mapping[str, list[str]],
+    names: Mapping[str, list[list[str]]] | None = None,
+) -> Iterator[bytes]:
+    """Yield the head of a portable dump: the migrations of its schema, and the next numbers.
+
+    It names the columns of numbers with a fraction of each table: JSON has one kind of number. It
+    may also name the texts of each index.
+    """
+    head = {"rows": FORMAT, "schema": sorted(schema), "portable": True, "fractions": fractions}
+    yield orjson.dumps({**head, "names": names or {}})
     yield orjson.dumps({"next": next_numbers})
 
 
@@ -72,21 +92,57 @@ def damaged_error(*, reason: str) -> LoreError:
 
 
 @dataclass(slots=True)
+class NameShortener:
+    """Shortens names that an index of PostgreSQL cannot have, each to its beginning and digest."""
+
+    count: int = 0
+    """How many names were shortened."""
+
+    def shorten(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the lines of a portable dump with names that fit."""
+        names: Mapping[str, list[list[str]]] = {}
+        indexes: list[list[str]] = []
+        for line in lines:
+            if line.startswith(_TABLE_LINE):
+                indexes = names.get(str(parse(line)["table"]), [])
+            elif line.startswith(_HEAD_LINE):
+                names = parse(line).get("names", {})
+            elif indexes and len(line) > _MOST_INDEXED:
+                yield self._shorten_row(line, indexes)
+                continue
+            yield line
+
+    def _shorten_row(self, line: bytes, indexes: Iterable[list[str]]) -> bytes:
+        row = without_nul(parse(line))
+        long: dict[str, str] = {}
+        for columns in indexes:
+            texts = {name: row[name] for name in columns if isinstance(row[name], str)}
+            if sum(len(text.encode()) for text in texts.values()) > _MOST_INDEXED:
+                long |= {name: text for name, text in texts.items() if not is_short(text)}
+        self.count += len(long)
+        return orjson.dumps(row | {name: shorten_name(text) for name, text in long.items()})
+
+
+@dataclass(slots=True)
 class RowTally:
     """How many rows of each table a dump has, and a digest of them that ignores their order."""
 
     counts: dict[str, int] = field(default_factory=dict)
     digests: dict[str, int] = field(default_factory=dict)
+    _fractions: dict[str, list[str]] = field(default_factory=dict)
 
     def watch(self, lines: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the lines of a dump, and count them on the way."""
         table = ""
         for line in lines:
             parsed = parse(line)
-            if set(parsed) == {"table"}:
+            if "rows" in parsed and not table:
+                self._fractions = dict(parsed.get("fractions", {}))
+            elif set(parsed) == {"table"}:
                 table = str(parsed["table"])
             elif table and set(parsed) != {"end"} and not _is_epoch(table, parsed):
-                digest = int.from_bytes(hashlib.sha256(_canonical(line, parsed)).digest())
+                plain = _canonical(line, parsed, self._fractions.get(table, ()))
+                digest = int.from_bytes(hashlib.sha256(plain).digest())
                 self.counts[table] = self.counts.get(table, 0) + 1
                 self.digests[table] = (self.digests.get(table, 0) + digest) % (1 << 256)
             yield line
@@ -131,12 +187,28 @@ def _is_whole(value: float) -> bool:
     return value.is_integer() and abs(value) < 2**53
 
 
-def _canonical(line: bytes, row: Line) -> bytes:
-    """Return a row in the form that is the same for each engine: 1.0 is 1, and NUL has its sign."""
+def _canonical(line: bytes, row: Line, fractions: Collection[str]) -> bytes:
+    """Return a row in the form that is the same for each engine: 1.0 is 1, and NUL has its sign.
+
+    Engines write a number with a fraction in several ways, so that its bits are compared.
+    """
     if _ESCAPED_NUL in line:
         row = without_nul(row)
-    plain = {
-        name: int(value) if isinstance(value, float) and _is_whole(value) else value
-        for name, value in row.items()
-    }
+    plain = {name: _plain(value, is_exact=name in fractions) for name, value in row.items()}
     return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
+
+
+def _plain(value: Any, *, is_exact: bool) -> Any:
+    if is_exact and is_number(value):
+        return (float(value) + 0.0).hex()
+    return int(value) if isinstance(value, float) and _is_whole(value) else value
+
+
+def pack_number(value: float) -> float | str:
+    """Return a number as a dump has it: JSON has no infinity."""
+    return value if math.isfinite(value) else NOT_FINITE[0 if value > 0 else 1]
+
+
+def is_number(value: Any) -> bool:
+    """Return whether the value of a column of fractions is a number, or the name of one."""
+    return isinstance(value, int | float) or value in NOT_FINITE

@@ -12,6 +12,7 @@ from lore.records import Session
 from lore.store import forgotten_names, keywords
 from lore.store.codec import pack_json, pack_role, unpack_json, unpack_number, unpack_record
 from lore.store.sql_connection import Connection, among, int_array, text_array
+from lore.text.name_limit import check_name
 
 _SESSION = (
     "s.id, s.external_id, p.id, s.agent, s.title, s.branch, parent.id,"
@@ -55,7 +56,12 @@ def ensure_session(
     existing = find_session(db, external_id, agent=agent)
     if existing is not None:
         return existing
+    check_name(agent, "An agent")
+    check_name(external_id, "A session")
     at = clock.to_us(started_at)
+    forgotten_at = forgotten_names.session_forgotten_at(db, agent, external_id)
+    if forgotten_at is not None:  # what goes on is a new session: machines compare the times
+        at = max(at, forgotten_at + 1)
     agent, external_id = forgotten_names.stored_name(db, agent, external_id)
     return db.insert_numbered(
         "sessions",

@@ -123,6 +123,11 @@ def put_row(db: Connection, kind: TaskKind, key: str, n: int | None, row: Mappin
     if kind == "working_state":
         db.upsert(table, ("session_n",), **packed)
         return int(packed["session_n"])
+    if n is None and (n := find_row(db, kind, key)) is not None and kind == "handoff":
+        # It was imported from a folder here, and is now that of the machine which wrote it.
+        packed["read_at"] = packed["read_at"] or db.value(
+            f"SELECT read_at FROM {table} WHERE n = :n", n=n
+        )
     if n is not None:
         db.update(table, n, **packed)
         return n

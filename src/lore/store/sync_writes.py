@@ -38,11 +38,18 @@ from lore.store.codec import pack_json, pack_key, pack_parts, pack_role, unpack_
 from lore.store.consolidation import Judgement
 from lore.store.graph import EdgeState
 from lore.store.hard_delete import ForgetSelection
+from lore.store.history import Tombstone
 from lore.store.messages import PreparedMessage
 from lore.store.project_rows import ProjectLocation
 from lore.store.sql_connection import Connection, among, id_text, text_array
 from lore.store.sync_rows import FRAGMENT_REGISTERS
-from lore.store.sync_shapes import SyncKind, text_digest
+from lore.store.sync_shapes import (
+    SyncKind,
+    is_hidden,
+    project_identity,
+    session_identity,
+    text_digest,
+)
 from lore.store.sync_task_rows import TASK_KINDS, TaskKind
 from lore.text import entities, tokens
 
@@ -97,7 +104,9 @@ def ensure_session(
         return None
     n = find_session(db, id_)
     if n is None:
-        n = sessions.find_session(db, reference["external_id"], agent=reference["agent"])
+        if _is_forgotten_session(db, reference):
+            return None
+        n = _find_session_by_name(db, reference)
         if n is not None:
             db.upsert("aliases", ("id",), id=id_, session_n=n)
     if n is None:
@@ -105,6 +114,12 @@ def ensure_session(
     if sessions.find_session_state(db, n, "machine") is not None:
         context.touched.add(n)
     return n
+
+
+def _is_forgotten_session(db: Connection, reference: Mapping[str, Any]) -> bool:
+    """Return whether a session was forgotten under another id after it began."""
+    at = forgotten_names.session_forgotten_at(db, reference["agent"], reference["external_id"])
+    return at is not None and at >= int(reference["started_at"])
 
 
 def find_session(db: Connection, id_: str) -> int | None:
@@ -142,7 +157,26 @@ def ensure_project(
         return None
     # The folder is one of another machine: it must not get the alias of a folder here.
     place = ProjectLocation(project["path"], project["remote"], project["name"], gone=True)
+    if project_rows.find_project_at(db, place) is None:
+        n = _find_project_by_identity(db, project_identity(project["remote"], project["path"]))
+        if n is not None:
+            return n
     return project_rows.ensure_project_at(db, place, now=context.now)
+
+
+def _find_project_by_identity(db: Connection, identity: str) -> int | None:
+    """Return the project with an identity: its names may hold a secret that does not travel."""
+    rows = db.rows("SELECT n, remote, path FROM projects ORDER BY n")
+    return next((n for n, *names in rows if project_identity(*names) == identity), None)
+
+
+def _find_session_by_name(db: Connection, reference: Mapping[str, Any]) -> int | None:
+    agent, name = reference["agent"], reference["external_id"]
+    if not is_hidden(name):
+        return sessions.find_session(db, name, agent=agent)
+    identity = session_identity(agent, name)
+    rows = db.rows("SELECT n, agent, external_id FROM sessions ORDER BY n")
+    return next((n for n, *names in rows if session_identity(*names) == identity), None)
 
 
 def _write_session(db: Connection, new: Incoming, context: WriteContext) -> Written:
@@ -198,7 +232,7 @@ def _write_message(db: Connection, new: Incoming, context: WriteContext) -> Writ
 def own_key(db: Connection, kind: SyncKind, new: Incoming) -> str:
     """Return the key that a record has here: both machines may have captured a message."""
     id_, slash, rest = new.key.partition("/")
-    if kind == "session" or (kind == "working_state" and "session" in new.references):
+    if kind in ("session", "working_state"):
         return _own_session_id(db, new)
     if kind not in ("message", "instruction") or items.find_number(db, id_) is not None:
         return new.key
@@ -213,9 +247,10 @@ def own_key(db: Connection, kind: SyncKind, new: Incoming) -> str:
 
 def _own_session_id(db: Connection, new: Incoming) -> str:
     n = find_session(db, new.key)
-    if n is None and not _is_forgotten(db, new.key):
-        reference = new.references["session"]
-        n = sessions.find_session(db, reference["external_id"], agent=reference["agent"])
+    reference = new.references.get("session")
+    is_gone = _is_forgotten(db, new.key)
+    if n is None and reference and not is_gone and not _is_forgotten_session(db, reference):
+        n = _find_session_by_name(db, reference)
         if n is not None:
             db.upsert("aliases", ("id",), id=new.key, session_n=n)
     own = None if n is None else db.value("SELECT id FROM sessions WHERE n = :n", n=n)
@@ -224,9 +259,7 @@ def _own_session_id(db: Connection, new: Incoming) -> str:
 
 def _find_same_message(db: Connection, new: Incoming) -> int | None:
     reference, value = new.references["session"], new.values["self"]
-    session_n = find_session(db, reference["id"]) or sessions.find_session(
-        db, reference["external_id"], agent=reference["agent"]
-    )
+    session_n = find_session(db, reference["id"]) or _find_session_by_name(db, reference)
     return db.number(
         "SELECT n FROM messages WHERE session_n = :session_n AND channel = :channel AND key = :key",
         session_n=session_n,
@@ -305,7 +338,8 @@ def _write_fragment(db: Connection, new: Incoming, context: WriteContext) -> Wri
     evidence = new.values.get("evidence")
     if evidence and history.find_tombstones(db, evidence["source_messages"]):
         # It was derived from what was forgotten here: it goes on all machines.
-        hard_delete.apply_tombstones(db, {new.key: ""}, now=context.now)
+        gone = Tombstone("", clock.to_us(context.now))
+        hard_delete.apply_tombstones(db, {new.key: gone}, now=context.now)
         return FORGOTTEN
     n = new.n if new.n is not None else _add_fragment(db, new, context)
     _set_columns(db, n, new.values)
@@ -578,14 +612,21 @@ def _write_task_record(
         for name in task_tables.TABLES[kind].texts
         if name != "id"
     }
-    left, cut = task_tables.cut_row(
-        kind, {"id": new.key, **texts}, forgotten_texts.find(db, texts.values())
-    )
+    is_forgotten = forgotten_texts.find(db, texts.values(), since_us=_made_at(kind, new))
+    left, cut = task_tables.cut_row(kind, {"id": new.key, **texts}, is_forgotten)
     if left is None:
         return _forget_task_record(db, new, context, kind=kind)
     if cut:
         row["body"] = unpack_json(left["body"])
     return Written(sync_task_rows.put_row(db, kind, new.key, new.n, row))
+
+
+def _made_at(kind: TaskKind, new: Incoming) -> int:
+    """Return when a record was made: what was forgotten before then is said anew in it."""
+    if kind == "working_state":
+        session = new.references.get("session")
+        return int(session["started_at"]) if session else 0
+    return int(new.values["self"][task_tables.TABLES[kind].made_at])
 
 
 def _task_reference(
@@ -678,10 +719,11 @@ def _has_own_messages(db: Connection, session_n: int) -> bool:
     return db.find(sql, n=session_n) is not None
 
 
-def forget(db: Connection, tombstones: Mapping[str, str], *, now: datetime) -> list[int]:
+def forget(db: Connection, tombstones: Mapping[str, Tombstone], *, now: datetime) -> list[int]:
     """Forget what another machine forgot; return the numbers of the items that were deleted."""
     known = history.find_tombstones(db, list(tombstones))
-    fresh = {id_: source for id_, source in tombstones.items() if id_ not in known}
+    known -= forgotten_texts.find_renewed(db, tombstones)
+    fresh = {id_: one for id_, one in tombstones.items() if id_ not in known}
     if not fresh:
         return []
     selection = select_forgotten(db, fresh)
@@ -703,7 +745,7 @@ def add_source(db: Connection, id_: str, source: str) -> bool:
     return bool(db.run(sql, id=id_, source=source))
 
 
-def select_forgotten(db: Connection, tombstones: Mapping[str, str]) -> ForgetSelection:
+def select_forgotten(db: Connection, tombstones: Mapping[str, Tombstone]) -> ForgetSelection:
     """Select what tombstones of another machine name, also under ids that it has only there."""
     if not tombstones:
         return ForgetSelection()
@@ -718,9 +760,11 @@ def select_forgotten(db: Connection, tombstones: Mapping[str, str]) -> ForgetSel
         f"SELECT n FROM sync_records WHERE kind = 'message' AND {among('key', 'ids')}",
         ids=text_array(list(tombstones)),
     )
-    sources = {source for id_, source in tombstones.items() if source and "/" not in id_}
-    if sources:
-        item_ns |= _messages_by_source(db, sources)
+    times = {one.source: one.us for id_, one in tombstones.items() if "/" not in id_}
+    times.pop("", None)
+    if times:
+        item_ns |= _messages_by_source(db, set(times))
+        session_ns |= _sessions_by_source(db, times)
     present = {n for n in (*item_ns, *copies) if n is not None}
     return ForgetSelection(tuple(sorted(present)), tuple(sorted(session_ns)))
 
@@ -735,6 +779,16 @@ def _messages_by_source(db: Connection, sources: set[str]) -> set[int | None]:
         n
         for n, agent, name, key in rows
         if history.source_digest(agent, name, unpack_key(key)) in sources
+    }
+
+
+def _sessions_by_source(db: Connection, times: Mapping[str, int]) -> set[int]:
+    """Return the sessions that were captured here as well, and began before they were forgotten."""
+    rows = db.rows("SELECT n, agent, external_id, started_at FROM sessions")
+    return {
+        n
+        for n, agent, name, started_at in rows
+        if times.get(forgotten_names.session_digest(agent, name), -1) >= started_at
     }
 
 

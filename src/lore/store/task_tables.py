@@ -9,8 +9,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from lore.store import forgotten_texts
+from lore.store.forgotten_texts import ForgottenSince
 from lore.store.sql_connection import ROW_NUMBER, Connection, among, id_text, int_array, text_array
-from lore.store.task_texts import IsForgotten, cut_texts, read_texts
+from lore.store.task_texts import IsForgotten, cut_texts, has_text, read_texts
 from lore.text.words import find_quoting
 
 _SESSION = "session_n INTEGER REFERENCES sessions (n) ON DELETE CASCADE"
@@ -179,6 +180,8 @@ class TaskTable(NamedTuple):
     references: tuple[Reference, ...]
     columns: tuple[str, ...]
     texts: tuple[str, ...]
+    made_at: str = "0"
+    """The time of a record: a text that was forgotten before then is said anew in it."""
 
 
 _BY_SESSION = Reference("session_n", "sessions")
@@ -194,6 +197,7 @@ TABLES: Mapping[str, TaskTable] = {
             "outcome", "reason", "started_at", "ended_at", "body",
         ),
         ("name", "agent", "goal", "phase", "action", "profile", "reason", "body"),
+        "started_at",
     ),
     "task_memory": TaskTable(
         "task_memories",
@@ -203,7 +207,7 @@ TABLES: Mapping[str, TaskTable] = {
     ),
     "working_state": TaskTable(
         "working_states", (_BY_SESSION._replace(is_required=True),), ("body", "updated_at"),
-        ("body",),
+        ("body",), "(SELECT s.started_at FROM sessions s WHERE s.n = session_n)",
     ),
     "agent_ledger": TaskTable(
         "agent_ledgers", (_BY_PROJECT,), ("agent", "body", "updated_at"), ("agent", "body")
@@ -213,6 +217,7 @@ TABLES: Mapping[str, TaskTable] = {
         (_BY_SESSION, _BY_PROJECT),
         ("id", "from_agent", "to_agent", "body", "created_at", "read_at"),
         ("id", "from_agent", "to_agent", "body"),
+        "created_at",
     ),
     "task_metric": TaskTable(
         "task_metrics",
@@ -322,10 +327,15 @@ class Cleaned(NamedTuple):
 
 _WITH_ID = ("tasks", "handoffs")
 
-_CUT = ("working_state", "layout_file")
+_CUT = ("handoff", "working_state", "layout_file")
 """Records that hold many things: only what is forgotten goes from their bodies."""
 
-_TOLD = ("task", "handoff", "agent_ledger", *_CUT)
+_SAID = (
+    "what_was_done", "needs_testing", "known_issues", "relevant_patterns", "next", "decisions",
+)  # fmt: skip
+"""What a handoff says: one that says nothing any more goes as a whole."""
+
+_TOLD = ("task", "agent_ledger", *_CUT)
 """Records that a person is told about when they go with their session or project."""
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -333,12 +343,12 @@ _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}
 
 def clean(
     db: Connection,
-    is_forgotten: IsForgotten,
+    forgotten_since: ForgottenSince,
     *,
     inside: Mapping[str, Sequence[int]] = MappingProxyType({}),
     dry_run: bool = False,
 ) -> Cleaned:
-    """Delete the rows with a text that is forgotten; states and files lose only that.
+    """Delete the rows with a text that is forgotten; handoffs, states and files lose only that.
 
     Rows inside of sessions and projects that are forgotten, by column, count as deleted.
     """
@@ -348,7 +358,7 @@ def clean(
         if ns and record in _TOLD:
             cleaned.deleted[record] += len(ns)
         if spec.texts:
-            _clean_table(db, record, is_forgotten, cleaned, without=ns, dry_run=dry_run)
+            _clean_table(db, record, forgotten_since, cleaned, without=ns, dry_run=dry_run)
     return cleaned
 
 
@@ -364,7 +374,7 @@ def _rows_inside(db: Connection, spec: TaskTable, inside: Mapping[str, Sequence[
 def _clean_table(
     db: Connection,
     record: str,
-    is_forgotten: IsForgotten,
+    forgotten_since: ForgottenSince,
     cleaned: Cleaned,
     *,
     without: set[int],
@@ -372,10 +382,12 @@ def _clean_table(
 ) -> None:
     spec = TABLES[record]
     own = "id" if "id" in spec.columns else "''"
-    for n, id_, *row in db.rows(f"SELECT n, {own}, {', '.join(spec.texts)} FROM {spec.table}"):
+    sql = f"SELECT n, {own}, {spec.made_at}, {', '.join(spec.texts)} FROM {spec.table}"
+    for n, id_, made_at, *row in db.rows(sql):
         if n in without:
             continue
-        left, texts = cut_row(record, dict(zip(spec.texts, row, strict=True)), is_forgotten)
+        stored = dict(zip(spec.texts, row, strict=True))
+        left, texts = cut_row(record, stored, forgotten_since(made_at))
         if not texts:
             continue
         cleaned.texts.update(texts)
@@ -399,7 +411,8 @@ def cut_row(
     for column in TABLES[record].texts:
         value, cut = cut_texts(row[column], is_forgotten)
         texts |= cut
-        if cut and (value is None or column != "body" or record not in _CUT):
+        is_whole = value is None or column != "body" or record not in _CUT
+        if cut and (is_whole or (record == "handoff" and not has_text(value or "", _SAID))):
             left = None
         elif left is not None:
             left[column] = value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
 IsForgotten = Callable[[str], bool]
@@ -63,6 +63,19 @@ def cut_texts(stored: str, is_forgotten: IsForgotten) -> tuple[str | None, set[s
     if left is _GONE or not left:
         return None, cutter.texts
     return (left if value is None else json.dumps(left, ensure_ascii=False)), cutter.texts
+
+
+def has_text(stored: str, names: Collection[str]) -> bool:
+    """Return whether a value of a stored table, under one of some names, has a text."""
+    table = _parse(stored)
+    waiting = [table.get(name) for name in names] if isinstance(table, dict) else []
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str) and one.strip():
+            return True
+        if isinstance(one, dict | list):
+            waiting += one.values() if isinstance(one, dict) else one
+    return False
 
 
 class _Cutter:

@@ -18,18 +18,21 @@ from lore.errors import (
     StoreFull,
     StoreReadOnly,
     StoreUnreachable,
+    SyncError,
 )
 from lore.lazy_dataclass import dataclass
 from lore.records import NewMessage
 from lore.redaction.redactor import Redactor, redact_tree
 from lore.store import sync_rows, sync_writes
 from lore.store.database import Connection
+from lore.store.history import Tombstone
 from lore.store.messages import PreparedMessage
 from lore.store.sync_rows import KnownRecord
 from lore.store.sync_shapes import StoredRecord, SyncKind
 from lore.store.sync_task_rows import TASK_KINDS
 from lore.store.sync_writes import Incoming, WriteContext, Written
 from lore.sync import conflicts
+from lore.sync.references import ReferenceRedactor
 from lore.sync.registers import (
     KnownRegister,
     Registers,
@@ -43,6 +46,8 @@ from lore.sync.registers import (
 from lore.sync.wire_format import SyncRecord, pack_record, parse_record
 
 log = logging.getLogger("lore.sync")
+
+_DROPPED = "A record of another machine cannot be stored, and was dropped."
 
 _OF_THE_PLACE = (StoreBusy, StoreDamaged, StoreFull, StoreReadOnly, StoreUnreachable)
 """Errors that are none of the record: it is applied again with its page."""
@@ -143,6 +148,7 @@ class Batch:
     ) -> None:
         self._db = db
         self._redactor = redactor
+        self._references = ReferenceRedactor(redactor)
         self._machine = machine
         self._now_us = clock.to_us(now)
         self._context = make_context(redactor, via, now)
@@ -153,7 +159,7 @@ class Batch:
         applied = Applied(received=len(records), deleted=tuple(deleted))
         for record in records:
             if record.kind != "forget":
-                applied += self._apply_one(record)
+                applied += self._apply_alone(record)
         touched = sorted(self._context.touched)
         sync_writes.mark_digested(self._db, touched, now=self._context.now)
         if deleted:
@@ -163,28 +169,34 @@ class Batch:
     def _forget(self, records: Sequence[SyncRecord]) -> list[int]:
         if not records:
             return []
-        sources = {one.key: one.registers["self"].value["source"] for one in records}
-        deleted = sync_writes.forget(self._db, sources, now=self._context.now)
+        tombstones = {}
         for record in records:
-            self._note_tombstone(record, sources[record.key])
+            own = record.registers["self"]
+            tombstones[record.key] = Tombstone(own.value["source"], min(own.us, self._now_us))
+        deleted = sync_writes.forget(self._db, tombstones, now=self._context.now)
+        for record in records:
+            self._note_tombstone(record, tombstones[record.key].source)
         return deleted
 
     def _note_tombstone(self, record: SyncRecord, source: str) -> None:
-        """Enter a tombstone into the change log, with the better one of two sources."""
+        """Enter a tombstone into the change log, with the better source and the later time."""
         db, key = self._db, record.key
         is_better = sync_writes.add_source(db, key, source)
-        if is_better or not sync_rows.find_known(db, "forget", key):
+        known = sync_rows.find_known(db, "forget", key)
+        is_later = known and unpack_known(known.state)["self"].us < record.registers["self"].us
+        if is_better or is_later or known is None:
             state = pack_known(known_registers(record.registers))
             sync_rows.put_known(db, "forget", key, n=None, state=state, via=self._context.via)
             sync_rows.remove_known_about(db, [key])
 
     def _apply_one(self, incoming: SyncRecord) -> Applied:
         db, kind, there = self._db, incoming.kind, incoming.key
+        incoming = incoming._replace(references=self._references.redact(incoming.references))
         key = self._own_key(incoming)
         incoming = incoming._replace(key=key)
         known, stored = sync_rows.find_known(db, kind, key), find_stored(db, kind, key)
         local = self._local_registers(known, stored, incoming)
-        merged = merge(local, incoming.registers)
+        merged = merge(local, incoming.registers, kind)
         values = {
             name: redact_value(self._redactor, kind, name, one.value)
             for name, one in merged.items()
@@ -255,24 +267,29 @@ class Batch:
         """Apply the records that waited for one that has just been written."""
         applied = Applied()
         for body in [one for id_ in sorted(ids) for one in sync_rows.pending_for(self._db, id_)]:
-            applied += self._apply_alone(orjson.loads(body))
+            waiting = orjson.loads(body)
+            try:
+                applied += self._apply_alone(parse_record(waiting))
+            except SyncError:
+                sync_rows.remove_pending(self._db, waiting["kind"], waiting["key"])
+                log.warning(_DROPPED)
         return applied
 
-    def _apply_alone(self, waiting: Mapping[str, Any]) -> Applied:
-        """Apply a record that waited, or drop it: it must not fail the page that it waited for."""
+    def _apply_alone(self, record: SyncRecord) -> Applied:
+        """Apply a record, or drop it if it cannot be stored: it must not fail its page."""
         db, touched = self._db, set(self._context.touched)
-        db.rows("SAVEPOINT waiting")
+        db.rows("SAVEPOINT record")
         try:
-            applied = self._apply_one(parse_record(waiting))
+            applied = self._apply_one(record)
         except LoreError as error:
             if isinstance(error, _OF_THE_PLACE) or not db.in_transaction:
                 raise
-            db.rows("ROLLBACK TO SAVEPOINT waiting")
+            db.rows("ROLLBACK TO SAVEPOINT record")
             self._context.touched = touched
-            sync_rows.remove_pending(db, waiting["kind"], waiting["key"])
-            log.warning("A record that waited for another one cannot be stored, and was dropped.")
+            sync_rows.remove_pending(db, record.kind, record.key)
+            log.warning(_DROPPED, extra={"kind": record.kind})
             applied = Applied()
-        db.rows("RELEASE SAVEPOINT waiting")
+        db.rows("RELEASE SAVEPOINT record")
         return applied
 
     def _local_registers(

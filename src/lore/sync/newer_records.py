@@ -57,18 +57,20 @@ def keep(db: Connection, newer: Iterable[dict[str, Any]], redactor: Redactor) ->
         former = sync_rows.find_kept(db, kind, key)
         registers = record["registers"]
         if former is not None:
-            registers = _merged(orjson.loads(former)["registers"], registers)
+            registers = _merged(orjson.loads(former)["registers"], registers, kind)
+        rest = {n: one for n, one in record.items() if n not in ("kind", "key", "registers")}
+        named = {"kind": kind, "key": key}
         clean = {
             name: [one[0], one[1], redact_tree(redactor, one[2]), *one[3:]]
             for name, one in registers.items()
         }
-        body = orjson.dumps({**record, "registers": clean}).decode()
+        body = orjson.dumps({**redact_tree(redactor, rest), "registers": clean, **named}).decode()
         if not history.find_tombstones(db, sorted({key, *_ID.findall(body)})):
             sync_rows.keep_record(db, kind, key, body)
 
 
-def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, list[Any]]:
-    return to_wire(merge(from_wire(one), from_wire(other)))
+def _merged(one: Mapping[str, Any], other: Mapping[str, Any], kind: str) -> dict[str, list[Any]]:
+    return to_wire(merge(from_wire(one), from_wire(other), kind))
 
 
 def find_applicable(db: Connection) -> list[dict[str, Any]]:

@@ -72,7 +72,7 @@ def digest_value(value: Any) -> str:
     return hashlib.blake2b(packed, digest_size=10).hexdigest()
 
 
-def rank(name: str, register: Register) -> tuple[Any, ...]:
+def rank(name: str, register: Register, kind: str = "") -> tuple[Any, ...]:
     """Return what orders the states of a register: the highest is the state that holds."""
     by_stamp = (
         register.us,
@@ -81,18 +81,25 @@ def rank(name: str, register: Register) -> tuple[Any, ...]:
     )
     if name in LARGEST_WINS:
         return (register.value or 0, *by_stamp)
+    if kind == "task":
+        return (not _is_open(register.value), *by_stamp)
     return by_stamp
 
 
-def merge(one: Mapping[str, Register], other: Mapping[str, Register]) -> Registers:
-    """Return the state of a record after both states are known.
+def _is_open(task: Any) -> bool:
+    """Return whether a task is open: no task is opened again once it is done or removed."""
+    return isinstance(task, dict) and task.get("state") == "open"
+
+
+def merge(one: Mapping[str, Register], other: Mapping[str, Register], kind: str = "") -> Registers:
+    """Return the state of a record of a kind after both states are known.
 
     The order and the number of merges do not matter.
     """
     merged = dict(one)
     for name, register in other.items():
         own = merged.get(name)
-        if own is None or rank(name, register) > rank(name, own):
+        if own is None or rank(name, register, kind) > rank(name, own, kind):
             merged[name] = register
     return merged
 

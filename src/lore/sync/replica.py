@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -31,6 +32,7 @@ from lore.sync.batch import (
     redact_value,
     stamp_removal,
 )
+from lore.sync.references import ReferenceRedactor
 from lore.sync.registers import (
     LARGEST_WINS,
     KnownRegister,
@@ -42,7 +44,10 @@ from lore.sync.registers import (
     stamp_changes,
     unpack_known,
 )
-from lore.sync.wire_format import PAGE_BYTES, SyncRecord, pack_record, parse_record
+from lore.sync.wire_format import PAGE_BYTES, SyncRecord, has_long_name, pack_record, parse_record
+from lore.text.name_limit import LONGEST_NAME
+
+log = logging.getLogger("lore.sync")
 
 PAGE = 250
 """Records of one exchange; all of them are applied in one transaction."""
@@ -197,6 +202,9 @@ class Replica:
         self, before: Mapping[str, KnownRegister], stored: StoredRecord, machine: str
     ) -> Registers:
         now_us = clock.to_us(self._database.now())
+        _, at = stored.values.get("self", (None, None))
+        if stored.kind == "forget" and before and at is not None and at > before["self"].us:
+            before = {}  # a text was forgotten again: its tombstone has the later time
         return stamp_changes(before, stored.values, machine=machine, now_us=now_us)
 
     def _note_removal(self, db: Connection, former: KnownRecord, machine: str) -> bool:
@@ -224,16 +232,21 @@ class Replica:
                 db, parse_cursor(cursor, epoch), without=without, limit=limit
             )
             newest = sync_rows.newest_seq(db)
-            records, last, size = [], 0, 0
+            records, last, size, left_out = [], 0, 0, 0
+            names = ReferenceRedactor(self._redactor)
             for record, seq in self._load(db, known):
                 last = seq
                 if record is None:
                     continue
-                packed = pack_record(record)
+                packed = pack_record(record._replace(references=names.redact(record.references)))
+                if has_long_name(packed):
+                    left_out += 1
+                    continue
                 records.append(packed)
                 size += len(orjson.dumps(packed))
                 if size >= PAGE_BYTES:
                     break
+        _warn_of_long_names(left_out, "of this machine")
         more = bool(known) and (last < known[-1][1] or len(known) >= limit)
         return ChangePage(records, f"{epoch}:{last if more else newest}", more)
 
@@ -270,7 +283,7 @@ class Replica:
         if stored is None:
             if known.kind in REMOVABLE and is_absent(state):
                 gone = {name: Register(o.us, o.machine, None, o.past) for name, o in state.items()}
-                return SyncRecord(known.kind, known.key, gone, {})
+                return SyncRecord(known.kind, known.key, gone, _removed_from(db, known))
             return None
         registers = {
             name: Register(state[name].us, state[name].machine, value, state[name].past)
@@ -304,7 +317,8 @@ class Replica:
     ) -> Callable[[Connection], Applied]:
         """Check records of another machine, and return the write that applies them."""
         known, newer = newer_records.split_records(raw)
-        records = [parse_record(one) for one in known]
+        records = [parse_record(one) for one in known if not has_long_name(one)]
+        _warn_of_long_names(len(known) - len(records), "of another machine")
         machine = self.machine
 
         def write(db: Connection) -> Applied:
@@ -333,6 +347,20 @@ class Replica:
                     line = f"{kind}\0{one.identity}\0{digest_value(values)}".encode()
                     total += int.from_bytes(hashlib.sha256(line).digest(), "big")
         return hashlib.sha256(str(total % 2**256).encode()).hexdigest()[:32]
+
+
+def _warn_of_long_names(count: int, whose: str) -> None:
+    if count:
+        msg = "%d records %s are left out of the sync: a path or name has more than %d bytes."
+        log.warning(msg, count, whose, LONGEST_NAME)
+
+
+def _removed_from(db: Connection, known: KnownRecord) -> Mapping[str, Any]:
+    """Return what finds the session of a state that was removed: it has other ids elsewhere."""
+    if known.kind != "working_state":
+        return {}
+    session = find_stored(db, "session", known.key)
+    return {} if session is None else {"session": session.references["session"]}
 
 
 def parse_cursor(cursor: str, epoch: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from lore.capture.export_import import FIELD_VALIDATORS, Validator
 from lore.errors import SyncError
@@ -14,6 +14,7 @@ from lore.store.sync_rows import KINDS
 from lore.store.sync_shapes import SyncKind
 from lore.store.sync_task_rows import TASK_KINDS, TaskKind, columns
 from lore.sync.registers import LATEST_STAMP, MOST_PAST, Register, Registers, from_wire, to_wire
+from lore.text.name_limit import is_short
 
 FORMAT, OLDEST_FORMAT = 1, 1
 """The version of the format, and the oldest one that is still read and written."""
@@ -25,12 +26,23 @@ LONGEST_PAGE = 64_000_000 + PAGE_BYTES
 """A page has at most one record beyond its size, and that one is at most the largest message."""
 
 _LONGEST_KEY = 400
-_UUID_CHARS = 36
 
-_DEEPEST = 32
-"""Levels of a body's values; JSON is not written beyond 254."""
+_DEEPEST = 30
+"""Levels of a record: a request has two more around it, and servers read 32."""
 
-_HEX = frozenset("0123456789abcdef-")
+_NAMES = frozenset((
+    "key",
+    "path",
+    "remote",
+    "external_id",
+    "agent",
+    "project",
+    "session",
+    "parent",
+))
+"""Fields whose values are indexed: of references, and of registers."""
+
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 
 
 class SyncRecord(NamedTuple):
@@ -54,7 +66,8 @@ def parse_record(raw: Any) -> SyncRecord:
         msg = "A record is of no kind that this version of Lore knows."
         raise SyncError(msg, hint="Upgrade the older one of the two.")
     kind, key, registers = raw["kind"], raw.get("key"), raw.get("registers")
-    if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_KEY or not _KEYS[kind](key):
+    _check_depth(kind, raw)
+    if not _is_key(key) or not _KEYS[kind](key):
         raise _invalid(kind, "key")
     names = _REGISTERS[kind]
     if not isinstance(registers, dict) or set(registers) != set(names):
@@ -75,6 +88,34 @@ def parse_record(raw: Any) -> SyncRecord:
     return SyncRecord(kind, key, believed, references)
 
 
+def has_long_name(raw: Any) -> bool:
+    """Return whether a record has a name that is too long to be stored."""
+    if not isinstance(raw, dict):
+        return False
+    registers = raw.get("registers")
+    values = [
+        one[2]
+        for one in (registers.values() if isinstance(registers, dict) else ())
+        if isinstance(one, list) and len(one) > 2
+    ]
+    return any(not is_short(name) for name in _names_in([raw.get("references"), *values]))
+
+
+def _names_in(values: Iterable[Any]) -> Iterable[str]:
+    """Yield the names that a record refers to, or has itself; it may be nested too deeply."""
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            for name, one in value.items():
+                if name in _NAMES and isinstance(one, str):
+                    yield one
+                elif name in _REFERENCES:
+                    waiting.append(one)
+
+
 def _without_note(text: Register) -> Register:
     """Return a fragment's text that is no note in a file here: only this machine says so.
 
@@ -91,8 +132,22 @@ def _without_own(kind: TaskKind, own: Register) -> Register:
     return own._replace(value={**own.value, "body": body})
 
 
+def _check_depth(kind: str, raw: Mapping[str, Any]) -> None:
+    """Raise `SyncError` unless a record can be sent on in a request."""
+    level: list[Any] = [raw]
+    for _ in range(_DEEPEST):
+        level = [inner for one in level for inner in _inner_values(one)]
+    if level:
+        msg = f"A record of kind '{kind}' is nested deeper than {_DEEPEST} levels."
+        raise SyncError(msg)
+
+
 def _invalid(kind: str, what: str) -> SyncError:
     return SyncError(f"A record of kind '{kind}' has an invalid '{what}'.")
+
+
+def _is_key(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_KEY and is_short(value)
 
 
 def _is_us(value: Any) -> bool:
@@ -117,7 +172,7 @@ def _is_register(value: Any, check: Validator) -> bool:
 
 
 def _is_id(value: Any) -> bool:
-    return isinstance(value, str) and len(value) == _UUID_CHARS and _HEX.issuperset(value)
+    return isinstance(value, str) and _UUID.fullmatch(value) is not None
 
 
 def _is_composite(parts: int, *lasts: str) -> Callable[[str], bool]:
@@ -167,6 +222,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_short(value: Any) -> bool:
+    return isinstance(value, str) and is_short(value)
+
+
 def _is_day(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 4_000_000
 
@@ -179,18 +238,10 @@ def _is_weighted(value: Any) -> bool:
 
 def _task_record(kind: TaskKind) -> Validator:
     """Return the check of a record of task memory; its body is a table, not the text of one."""
-    more = {"body": _is_table, "project": _maybe_text, "session": _maybe_text}
+    more = {"body": _is_table, "project": _maybe_short, "session": _maybe_short}
     if kind == "task":
         more["episode"] = _maybe_id
     return _maybe(_fields(kind, *(name for name in columns(kind) if name != "body"), **more))
-
-
-def _is_table(value: Any) -> bool:
-    """Return whether a value is a table that can be written as JSON again, which has a depth."""
-    level = [value]
-    for _ in range(_DEEPEST):
-        level = [inner for one in level for inner in _inner_values(one)]
-    return isinstance(value, dict) and not level
 
 
 def _inner_values(value: Any) -> Iterable[Any]:
@@ -201,26 +252,27 @@ def _inner_values(value: Any) -> Iterable[Any]:
 
 _STATES = ("stands", "suggested", "confirmed", "rejected", "passing")
 
+_is_table = FIELD_VALIDATORS["fragment"]["payload"]
 _moment = FIELD_VALIDATORS["message"]["created_at"]
-_maybe_text = _maybe(_is_text)
+_maybe_short = _maybe(_is_short)
 _maybe_id = _maybe(_is_id)
 
 _REGISTERS: Mapping[str, Mapping[str, Validator]] = {
     "forget": {"self": _fields("tombstone", "source")},
     "session": {
         "names": _fields("session", "title", "files", "branch"),
-        "place": _fields("session", project=_maybe_text, parent=_maybe_text),
+        "place": _fields("session", project=_maybe_short, parent=_maybe_short),
     },
     "message": {
         "self": _fields(
             "message", "channel", "key", "role", "speaker", "parts", "origin", "model", "usage",
-            "created_at", session=_is_text,
+            "created_at", session=_is_short,
         )
     },
     "distillation": {
         "self": _fields(
             "distillation", "generation", "text", "from_message", "to_message", "source_tokens",
-            "sources", "created_at", session=_is_text,
+            "sources", "created_at", session=_is_short,
         ),
         "archived": lambda value: isinstance(value, bool),
     },
@@ -234,7 +286,7 @@ _REGISTERS: Mapping[str, Mapping[str, Validator]] = {
         ),
         "validity": _fields("fragment", "valid_from", "valid_to", superseded_by=_maybe_id),
         "shown": _fields("fragment", "deleted_at", archived_at=_maybe(_moment)),
-        "place": _fields("fragment", project=_maybe_text, session=_maybe_text),
+        "place": _fields("fragment", project=_maybe_short, session=_maybe_short),
         "use": _is_day,
     },
     "version": {"self": _maybe(_fields("version", "content", "summary", "changed_at", "reason"))},
@@ -300,7 +352,8 @@ def check_shape(raw: Mapping[str, Any]) -> None:
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
         msg = "A record has no kind."
         raise SyncError(msg)
-    if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_KEY:
+    _check_depth(kind, raw)
+    if not _is_key(key):
         raise _invalid(kind, "key")
     is_sound = isinstance(registers, dict) and all(
         isinstance(name, str) and _is_register(one, lambda _value: True)

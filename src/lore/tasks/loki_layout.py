@@ -17,6 +17,7 @@ from lore.payloads import find_json_problem
 from lore.records import EconomicsReport, LayoutProblem, MemoryIndex, MemoryTimeline
 from lore.tasks import task_metrics
 from lore.tasks.task_metrics import TaskMetrics
+from lore.text.name_limit import LONGEST_NAME, is_short
 
 RecordKind = Literal[
     "episode", "pattern", "anti_pattern", "fact", "skill", "ledger", "handoff", "learning",
@@ -107,15 +108,10 @@ def parse_layout(files: Mapping[str, bytes]) -> Layout:
     problems: list[LayoutProblem] = []
     left_out: list[LayoutProblem] = []
     for path in sorted(files):
-        try:
-            path.encode()
-            text = files[path].decode("utf-8")
-        except UnicodeEncodeError:
+        text, why = _decode(path, files[path])
+        if why:
             shown = path.encode("utf-8", "backslashreplace").decode()
-            left_out.append(LayoutProblem(shown, "has a name that is not UTF-8 text"))
-            continue
-        except UnicodeDecodeError:
-            left_out.append(LayoutProblem(path, "is not UTF-8 text"))
+            left_out.append(LayoutProblem(shown[:LONGEST_NAME], why))
             continue
         kind, names = _kind_of(path)
         if kind == "skill":
@@ -137,6 +133,20 @@ def parse_layout(files: Mapping[str, bytes]) -> Layout:
         elif not parsed:
             rest[path] = _pack({"text": text})
     return Layout(tuple(records), rest, tuple(problems), tuple(left_out))
+
+
+def _decode(path: str, body: bytes) -> tuple[str, str]:
+    """Return the text of a file, and why it cannot be stored."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return "", "has a name that is not UTF-8 text"
+    if not is_short(path):
+        return "", f"has a path longer than {LONGEST_NAME} bytes"
+    try:
+        return body.decode("utf-8"), ""
+    except UnicodeDecodeError:
+        return "", "is not UTF-8 text"
 
 
 def format_layout(records: Sequence[LayoutRecord], files: Mapping[str, str]) -> dict[str, bytes]:
@@ -262,6 +272,8 @@ def _problem(kind: RecordKind, value: Any) -> str:
         context = value.get("context")
         goal = context.get("goal") if isinstance(context, dict) else value.get("goal")
         return "" if isinstance(goal, str) and goal.strip() else "has no goal"
+    if kind == "handoff" and isinstance(value.get("context"), dict) and value["context"]:
+        return ""  # it says something, and need not name an agent
     names = _REQUIRED.get(kind, ())
     if names and not any(isinstance(value.get(n), str) and value[n].strip() for n in names):
         return f"has no '{names[0]}'"

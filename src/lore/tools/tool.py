@@ -14,6 +14,7 @@ from lore.memory import Memory
 from lore.memory.search import Reader
 from lore.records import Grant, Origin
 from lore.text.hidden_text import strip_hidden
+from lore.text.name_limit import check_name
 
 A = TypeVar("A", bound="Arguments")
 
@@ -133,9 +134,6 @@ RECHECK_GRANT: Final = "lore.standing"
 LOCAL: Final = "local"
 """The name of the grant of a program that runs as the owner of the memory, without a key."""
 
-_LONGEST_HEADER = 4_096
-"""The maximum length of a path on Linux."""
-
 
 def find_grant(scope: Mapping[str, Any]) -> Grant | None:
     """Return the grant of a request, or None."""
@@ -169,7 +167,7 @@ def _deadline_s(headers: Mapping[str, str]) -> float | None:
 
 
 def _decode_header(headers: Mapping[str, str], name: str) -> str:
-    return unquote(headers.get(name, "")[:_LONGEST_HEADER], errors="replace")
+    return check_name(unquote(headers.get(name, ""), errors="replace"), f"The header {name}")
 
 
 def require_stored(memory: Memory, caller: Caller) -> None:

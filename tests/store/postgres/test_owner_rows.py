@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import closing
+from math import inf
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lore.errors import StoreDamaged
+from lore.errors import StoreDamaged, StoreError
 from lore.index.quantization import unit_rows
 from lore.store import keywords, maintenance, vectors
 from lore.store.database import Database, open_database
@@ -85,6 +86,40 @@ def reversed_rows(lines: list[bytes]) -> list[bytes]:
     start = lines.index(b'{"table":"fragments"}') + 1
     end = next(i for i in range(start, len(lines)) if lines[i].startswith(b'{"table"'))
     return [*lines[:start], *reversed(lines[start:end]), *lines[end:]]
+
+
+NUMBERS = (2.0**53 + 2, 1e17, 2.0**60, 1e19, 1e300, -1e300, 5e-324, 0.1, -0.0, inf, -inf)
+
+
+def add_numbers(db: Connection) -> None:
+    for n, value in enumerate(NUMBERS):
+        at = 2**63 - 1 - n
+        db.insert("task_metrics", kind="a", name=str(n), value=value, body="{}", at=at)
+
+
+def test_every_number_of_a_file_comes_back_from_rows(tmp_path: Path, database: PostgresDatabase):
+    with closing(fill(tmp_path / "memory.db")) as source:
+        source.write(add_numbers)
+        before = RowTally.of(source.dump_rows())
+        empty(database).load_rows(source.dump_rows())
+    assert before.differences(RowTally.of(database.dump_rows(portable=True))) == []
+    with database.read() as db:
+        stored = db.column("SELECT value FROM task_metrics ORDER BY CAST(name AS INTEGER)")
+    assert tuple(stored) == NUMBERS
+    with closing(open_database(tmp_path / "back.db", busy_timeout_s=5, backups=None)) as back:
+        maintenance.load_file(back, database.dump_rows(portable=True))
+        assert before.differences(RowTally.of(back.dump_rows())) == []
+
+
+def test_a_number_that_is_none_is_refused_by_name(tmp_path: Path, database: PostgresDatabase):
+    with closing(fill(tmp_path / "memory.db")) as source:
+        empty(database).load_rows(source.dump_rows())
+    database.write(lambda db: db.rows("UPDATE fragments SET importance = 'NaN' WHERE n = 3"))
+    with (
+        closing(open_database(tmp_path / "back.db", busy_timeout_s=5, backups=None)) as back,
+        pytest.raises(StoreError, match="NaN"),
+    ):
+        maintenance.load_file(back, database.dump_rows(portable=True))
 
 
 def test_a_dump_that_was_cut_off_leaves_nothing(tmp_path: Path, database: PostgresDatabase):

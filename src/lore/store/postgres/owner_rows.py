@@ -27,7 +27,8 @@ _DERIVED = (_NUMBERS, "word_totals", "vector_rows")
 
 _COLUMNS = f"""
 SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum),
-    coalesce(array_agg(a.attname::text) FILTER (WHERE a.atttypid = 'tsvector'::regtype), '{{}}')
+    coalesce(array_agg(a.attname::text) FILTER (WHERE a.atttypid = 'tsvector'::regtype), '{{}}'),
+    coalesce(array_agg(a.attname::text) FILTER (WHERE a.atttypid = 'float8'::regtype), '{{}}')
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 WHERE c.relnamespace = '{SCHEMA}'::regnamespace AND c.relkind = 'r' AND a.attnum > 0
     AND NOT a.attisdropped AND a.attgenerated = ''
@@ -41,12 +42,14 @@ WHERE c.connamespace = '{SCHEMA}'::regnamespace AND c.contype = 'f'"""
 class _Table(NamedTuple):
     """A table with rows of owners; `is_tree` if its rows may refer to each other.
 
-    Columns of words have letters of the owner, for which a dump has a sign.
+    Columns of fractions have numbers with one. Columns of words have letters of the owner, for
+    which a dump has a sign.
     """
 
     name: str
     columns: tuple[str, ...]
     words: tuple[str, ...]
+    fractions: tuple[str, ...]
     is_tree: bool
 
 
@@ -67,7 +70,8 @@ def dump(db: PostgresConnection, *, portable: bool = False) -> Iterator[bytes]:
     if portable:
         tables = [one for one in tables if not one.words and one.name not in _DERIVED]
         numbers = {name: db.next_number(name) for name in row_lines.NUMBERED_TABLES}
-        yield from row_lines.portable_head(_migrations(db), numbers)
+        fractions = {table.name: list(table.fractions) for table in tables}
+        yield from row_lines.portable_head(_migrations(db), numbers, fractions)
     else:
         yield orjson.dumps({"rows": row_lines.FORMAT, "schema": _schema(db)})
     count = 0
@@ -207,6 +211,6 @@ def _tables(db: PostgresConnection) -> list[_Table]:
             order.add(source, target)
     return [
         _Table(name, tuple(one for one in columns[name][0] if one != "owner"),
-               tuple(columns[name][1]), name in trees)
+               tuple(columns[name][1]), tuple(columns[name][2]), name in trees)
         for name in order.static_order()
     ]  # fmt: skip

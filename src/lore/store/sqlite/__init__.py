@@ -50,6 +50,9 @@ from lore.store.sqlite.database_file import (
     leftover_copies as leftover_copies,
 )
 from lore.store.sqlite.database_file import (
+    open_alone as open_alone,
+)
+from lore.store.sqlite.database_file import (
     open_scratch as open_scratch,
 )
 from lore.store.sqlite.database_file import (

@@ -27,6 +27,8 @@ _PAGES = 4_096
 
 _PATIENCE_MS = 30_000
 
+_ALONE_MS = 500
+
 _UNFINISHED = re.compile(r"\.(?:part|restored)-(\d+)(?:-wal|-shm|-journal)?$")
 """Names of files that a killed process leaves while copying, with its process id."""
 
@@ -73,6 +75,23 @@ def write_offline(path: Path, sql: str, **params: Any) -> None:
         with closing(apsw.Connection(str(path))) as connection:
             connection.execute(sql, params).fetchall()
             connection.execute("PRAGMA journal_mode = delete").fetchall()
+    except apsw.Error as error:
+        raise translate_error(error, path) from error
+
+
+@contextmanager
+def open_alone(path: Path) -> Iterator[SqliteConnection]:
+    """Open a file that nobody else has open, and keep it locked until the end of the block."""
+    try:
+        with closing(apsw.Connection(str(path), apsw.SQLITE_OPEN_READWRITE)) as raw:
+            raw.set_busy_timeout(_ALONE_MS)
+            # Before anything is read: it then locks the file itself, as everyone does who reads it.
+            raw.execute("PRAGMA locking_mode = exclusive").fetchall()
+            raw.execute("BEGIN IMMEDIATE; COMMIT").fetchall()
+            yield SqliteConnection(raw, path, read_only=False)
+    except apsw.BusyError as error:
+        msg = f"Another process has {path} open."
+        raise StoreBusy(msg, hint="Stop it; 'fuser' on that file names it.") from error
     except apsw.Error as error:
         raise translate_error(error, path) from error
 

@@ -9,12 +9,15 @@ from typing import Any
 import apsw
 import orjson
 
+from lore.errors import StoreError
 from lore.store import row_lines
 from lore.store.row_lines import NUMBERED_TABLES, Line
 from lore.store.sql_connection import Connection, Row
 from lore.store.sqlite.connection import SqliteConnection, translate_error
 
 _ROWS_AT_ONCE = 500
+
+_FRACTION = "REAL"
 
 _TABLES = (
     "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
@@ -27,9 +30,13 @@ def dump_rows(db: Connection) -> Iterator[bytes]:
     """Yield every row as a line of JSON, in the snapshot that is open."""
     assert isinstance(db, SqliteConnection)
     numbers = {table: db.next_number(table) for table in NUMBERED_TABLES}
-    yield from row_lines.portable_head(db.column("SELECT name FROM migrations"), numbers)
+    tables = _tables(db)
+    fractions = {table: _fractions(db, table) for table in tables}
+    migrations = db.column("SELECT name FROM migrations")
+    names = {table: _indexed_texts(db, table) for table in tables}
+    yield from row_lines.portable_head(migrations, numbers, fractions, names)
     count = 0
-    for table in _tables(db):
+    for table in tables:
         yield orjson.dumps({"table": table})
         columns = list(_columns(db, table))
         for row in _rows(db, f"SELECT {', '.join(columns)} FROM {table}"):
@@ -47,6 +54,8 @@ def _rows(db: SqliteConnection, sql: str) -> Iterator[Row]:
 
 
 def _packed(value: Any) -> Any:
+    if isinstance(value, float):
+        return row_lines.pack_number(value)
     return f"\\x{value.hex()}" if isinstance(value, bytes) else value
 
 
@@ -115,6 +124,11 @@ class _Loader:
 
 
 def _unpacked(value: Any, type_: str) -> Any:
+    if type_ == _FRACTION and row_lines.is_number(value):
+        if value == "NaN":  # SQLite would store NULL
+            msg = "The memory has a number that is none (NaN), which a file cannot have."
+            raise StoreError(msg, hint="Set it to 0 in the database, or report this.")
+        return float(value)
     is_bytes = type_ == "BLOB" and isinstance(value, str)
     return bytes.fromhex(value.removeprefix("\\x")) if is_bytes else value
 
@@ -122,6 +136,21 @@ def _unpacked(value: Any, type_: str) -> Any:
 def _columns(db: Connection, table: str) -> dict[str, str]:
     """Return the columns of a table and their types."""
     return {row[1]: row[2] for row in db.rows(f"PRAGMA table_info({table})")}
+
+
+def _fractions(db: Connection, table: str) -> list[str]:
+    """Return the columns of numbers with a fraction."""
+    return [name for name, type_ in _columns(db, table).items() if type_ == _FRACTION]
+
+
+def _indexed_texts(db: Connection, table: str) -> list[list[str]]:
+    """Return the columns of texts of each index."""
+    texts = {name for name, type_ in _columns(db, table).items() if type_ == "TEXT"}
+    indexes = (
+        [row[2] for row in db.rows(f"PRAGMA index_info({index[1]})") if row[2] in texts]
+        for index in db.rows(f"PRAGMA index_list({table})")
+    )
+    return [names for names in indexes if names]
 
 
 def _tables(db: Connection) -> list[str]:

@@ -1,0 +1,55 @@
+"""Names in the references of records, without secrets: the same replacement on all machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lore.redaction.redactor import Redactor, redact_tree
+from lore.store.sync_shapes import (
+    hide_name,
+    project_identity,
+    session_identity,
+    without_user,
+)
+
+
+class ReferenceRedactor:
+    """Replaces names that hold secrets; each name is examined once."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._clean: dict[str, str] = {}
+
+    def redact(self, references: Mapping[str, Any]) -> dict[str, Any]:
+        """Return references of a record as they may be stored and sent."""
+        return {name: self._redact_one(name, one) for name, one in references.items()}
+
+    def _redact_one(self, name: str, one: Any) -> Any:
+        if name in ("session", "parent"):
+            return self._redact_session(one)
+        if name == "project":
+            return self._redact_project(one)
+        return redact_tree(self._redactor, one)
+
+    def _redact_session(self, session: Mapping[str, Any]) -> dict[str, Any]:
+        project = session["project"]
+        redacted = {**session, "project": project and self._redact_project(project)}
+        agent, name = session["agent"], session["external_id"]
+        if self._holds_secret(agent) or self._holds_secret(name):
+            hidden = hide_name(session_identity(agent, name))
+            redacted |= {"agent": self._clean[agent], "external_id": hidden}
+        return redacted
+
+    def _redact_project(self, project: Mapping[str, str]) -> dict[str, str]:
+        path, remote, name = project["path"], without_user(project["remote"]), project["name"]
+        hidden_path = hide_name(project_identity("", path)) if self._holds_secret(path) else path
+        if self._holds_secret(remote):
+            remote = hide_name(project_identity(remote, path))
+        self._holds_secret(name)
+        return {**project, "path": hidden_path, "remote": remote, "name": self._clean[name]}
+
+    def _holds_secret(self, name: str) -> bool:
+        if name not in self._clean:
+            self._clean[name] = self._redactor.redact(name)
+        return self._clean[name] != name
