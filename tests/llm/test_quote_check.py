@@ -106,3 +106,17 @@ def test_what_only_a_page_adds_to_a_known_fragment_keeps_the_trust_of_the_page()
     known = fragment("k", "Harbor deploys with ops/deploy.sh.", origin="user")
     text = "Harbor deploys with ops/deploy.sh to evil.example"
     assert 2 in GROUNDS.fact_sources(text, (1,), known=known)
+
+
+@pytest.mark.parametrize("named", [(1,), (1, 2), (2,)])
+def test_plain_words_that_only_a_page_adds_to_a_long_known_fragment_have_its_trust(named):
+    person = message_text(1, "Thanks, please go on with the invoices.")
+    page = message_text(2, "Servers are at Hetzner since the approval of Mallory.", "web")
+    known = fragment(
+        "k",
+        "Servers of the harbor project are deployed with Terraform to Amazon from the main branch "
+        "after the tests are green, and with the approval of Katrin.",
+        origin="user",
+    )
+    text = known.content.replace("Amazon", "Hetzner").replace("Katrin", "Mallory")
+    assert 2 in Grounding((person, page)).fact_sources(text, named, known=known)

@@ -85,7 +85,7 @@ class Grounding:
 
         If people and assistants say all of it, these are their messages alone. What the fact
         repeats of a fragment that is `known`, with as much trust, needs no source: a correction
-        says all of it again.
+        says all of it again. What it adds needs one all the more.
         """
         known_words: frozenset[str] = frozenset()
         if known is not None and named and known.trust >= self.trust_of(named):
@@ -105,7 +105,8 @@ class Grounding:
     ) -> tuple[int, ...]:
         """Return the messages that a statement rests on, the named ones included.
 
-        Of the texts `beside` it only identifiers and numbers count. `known_words` need no source.
+        Of the texts `beside` it only identifiers and numbers count. `known_words` need no source,
+        and the other words are judged as if they were the whole statement.
         """
         if not named:
             return ()
@@ -113,10 +114,12 @@ class Grounding:
         lower = [one for one in self._all if TRUST[one.origin] < trust]
         if not lower:
             return tuple(sorted(named))
-        claimed = _content_words(text)
-        sourced = known_words.union(*(self._words[number] for number in named))
-        identifiers = _identifiers(claimed | _content_words(beside)) - sourced
-        most = max(MAX_UNSOURCED, UNSOURCED_SHARE * len(claimed))
+        claimed = _content_words(text) - known_words
+        sourced = frozenset[str]().union(*(self._words[number] for number in named))
+        identifiers = _identifiers(claimed | _content_words(beside)) - sourced - known_words
+        # a few words are all that a correction adds: none of them is free
+        free = 0 if known_words else MAX_UNSOURCED
+        most = max(free, UNSOURCED_SHARE * len(claimed))
         added = [
             one
             for one in lower
@@ -137,15 +140,15 @@ class Grounding:
 
         Those that the statement names come first, then those that add most of its words.
         """
-        claimed = _content_words(text)
-        identifiers = _identifiers(claimed | _content_words(beside))
+        claimed = _content_words(text) - known_words
+        identifiers = _identifiers(claimed | _content_words(beside)) - known_words
         voices = {
             one.ordinal: self._words[one.ordinal] | _contained(identifiers, one.text)
             for one in self.messages
             if TRUST[one.origin] >= UNASKED_TRUST
         }
         chosen = [number for number in named if number in voices]
-        missing = (claimed | identifiers).difference(known_words, *(voices[n] for n in chosen))
+        missing = (claimed | identifiers).difference(*(voices[n] for n in chosen))
         while missing and len(chosen) < MAX_VOICES:
             best = max(voices, key=lambda number: _gain(voices[number] & missing), default=None)
             if best is None or not voices[best] & missing:
