@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
 from lore.llm.agent_cli import AgentCliChat
 from lore.llm.chat import ChatMessage, ChatRequest, ChatResponse, Usage
-from lore.llm.command_table import AGENT_COMMANDS
+from lore.llm.command_table import AGENT_COMMANDS, CommandCall, Invocation
 from lore.llm.structured_output import EMPTY, REFUSED, TRUNCATED
 
 PLAIN = ChatRequest("Be brief.", (ChatMessage("user", "How many?"),), 50)
@@ -282,6 +283,21 @@ def test_close_kills_the_command_and_its_children(tmp_path):
     for pid in pids:
         while is_running(pid):
             time.sleep(0.01)
+
+
+def test_a_request_of_a_chat_that_is_closed_before_the_command_starts_is_cancelled(tmp_path):
+    claude = AGENT_COMMANDS["claude-cli"]
+
+    def invoke(call: CommandCall) -> Invocation:
+        chat.close()
+        return claude.invoke(call)
+
+    path, folder = command(tmp_path, NOTES), tmp_path / "work"
+    agent = replace(claude, invoke=invoke)
+    chat = AgentCliChat(agent, path, model="m", folder=folder, timeout_s=60)
+    with pytest.raises(ProviderUnavailable, match="cancelled"):
+        chat.complete(PLAIN)
+    assert not (tmp_path / "claude.told").exists()
 
 
 def test_a_failure_reports_its_usage(tmp_path):

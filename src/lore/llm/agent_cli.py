@@ -92,8 +92,9 @@ class AgentCliChat:
 
     def _ask(self, request: ChatRequest) -> tuple[bytes, bytes]:
         """Run the command when it is its turn; return what it printed, and its errors."""
+        closings = self._closings
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._take_turn():
+        with self._take_turn(closings):
             # Files are in a folder of this command alone, and rewritten for each request.
             folder = self._folder / self._agent.command
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -101,7 +102,7 @@ class AgentCliChat:
             prompt = _join_messages(request)
             if self._agent.reads_mentions:
                 prompt = prompt.replace("@", _SAFE_AT)
-            return self._run(invocation, folder, prompt)
+            return self._run(invocation, folder, prompt, closings)
 
     def close(self) -> None:
         """Kill the running processes; the threads that wait for them clean up."""
@@ -110,45 +111,39 @@ class AgentCliChat:
             for process, mark in self._running.items():
                 process_tree.kill_tree(process, mark)
 
+    def _check_open(self, closings: int) -> None:
+        """Raise if the chat was closed since there were so many closings."""
+        if self._closings != closings:
+            msg = f"The request to '{self._agent.command}' was cancelled."
+            raise ProviderUnavailable(msg)
+
     @contextmanager
-    def _take_turn(self) -> Iterator[None]:
+    def _take_turn(self, closings: int) -> Iterator[None]:
         """Hold the lock of this home while the command runs."""
-        closings, deadline = self._closings, time.monotonic() + self._timeout_s
+        deadline = time.monotonic() + self._timeout_s
         with (self._folder / _LOCK_FILE).open("ab") as file:
             while True:
                 with suppress(BlockingIOError):
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
-                if self._closings != closings:
-                    msg = f"The request to '{self._agent.command}' was cancelled."
-                    raise ProviderUnavailable(msg)
+                self._check_open(closings)
                 if time.monotonic() > deadline:
                     msg = f"Another request to '{self._agent.command}' takes too long."
                     raise RateLimited(msg, hint="Try again later.")
                 time.sleep(_LOCK_POLL_S)
             yield
 
-    def _run(self, invocation: Invocation, folder: Path, prompt: str) -> tuple[bytes, bytes]:
+    def _run(
+        self, invocation: Invocation, folder: Path, prompt: str, closings: int
+    ) -> tuple[bytes, bytes]:
         # Files, because a process that does not read would block the writer of a pipe.
         with tempfile.TemporaryFile() as prompt_file, tempfile.TemporaryFile() as error_file:
             prompt_file.write(prompt.encode("utf-8", "replace"))
             prompt_file.seek(0)
             mark = process_tree.new_mark()
-            marked = {**invocation.environ, process_tree.MARK: mark}
-            try:
-                process = subprocess.Popen(  # noqa: S603 - a fixed command, without a shell
-                    [str(self._path), *invocation.arguments],
-                    cwd=folder,
-                    env={**os.environ, **marked},  # noqa: TID251 - for another program
-                    stdin=prompt_file,
-                    stdout=subprocess.PIPE,
-                    stderr=error_file,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                msg = f"{self._agent.command} cannot be started: {error.strerror}."
-                raise ProviderUnavailable(msg, hint="Is it installed?") from error
-            with self._lock:
+            with self._lock:  # who closes in between would not see the process
+                self._check_open(closings)
+                process = self._start(invocation, folder, mark, prompt_file, error_file)
                 self._running[process] = mark
             try:
                 printed = self._read_output(process, error_file)
@@ -163,6 +158,30 @@ class AgentCliChat:
                 if process.stdout:
                     process.stdout.close()
             return printed, _tail(error_file)
+
+    def _start(
+        self,
+        invocation: Invocation,
+        folder: Path,
+        mark: str,
+        prompt_file: IO[bytes],
+        error_file: IO[bytes],
+    ) -> subprocess.Popen[bytes]:
+        """Start the command as a group of its own, whose processes have a mark."""
+        marked = {**invocation.environ, process_tree.MARK: mark}
+        try:
+            return subprocess.Popen(  # noqa: S603 - a fixed command, without a shell
+                [str(self._path), *invocation.arguments],
+                cwd=folder,
+                env={**os.environ, **marked},  # noqa: TID251 - for another program
+                stdin=prompt_file,
+                stdout=subprocess.PIPE,
+                stderr=error_file,
+                start_new_session=True,
+            )
+        except OSError as error:
+            msg = f"{self._agent.command} cannot be started: {error.strerror}."
+            raise ProviderUnavailable(msg, hint="Is it installed?") from error
 
     def _read_output(self, process: subprocess.Popen[bytes], error_file: IO[bytes]) -> bytes:
         """Return the output of a process, or raise after the deadline."""
