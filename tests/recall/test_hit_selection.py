@@ -107,6 +107,19 @@ def test_of_two_that_say_the_same_the_more_trusted_is_shown_once():
     assert found.reasons == {"a": "says nearly the same as b", "b": "shown as hit 1"}
 
 
+def test_a_fragment_that_a_shown_message_already_says_is_no_hit_of_its_own():
+    said = "we talked for a while, and then: deploys go through ops/deploy.sh, never by hand"
+    hits = [
+        made("m", said),
+        made("f", "Deploys go through ops/deploy.sh", type_="fragment", sources=("m",)),
+        made("other", "Deploys go through ops/deploy.sh", type_="fragment", sources=("n",)),
+    ]
+    found = chosen(hits, Limits(5, 1_000))
+    assert ids(found) == ["m", "other"]
+    assert found.hits[0].same == ("f",)
+    assert found.reasons["f"] == "says nearly the same as m"
+
+
 def test_a_message_that_a_shown_line_tells_nearly_whole_is_no_hit_of_its_own():
     told = made("l", "Mara: the berth costs 40", type_="distillation", sources=("m",))
     found = chosen([told, made("m", "the berth costs 40")], Limits(10, 1_000))

@@ -20,7 +20,8 @@ NEARLY_SAME = 0.9
 """Texts that share this much of their words are duplicates and shown as one hit."""
 
 QUOTED = 0.7
-"""A message is a duplicate of a shown distillation line that has this share of its words."""
+"""A message is a duplicate of a shown distillation line or fragment made of it, and a fragment of a
+shown message that it was made of, if that has this share of its words."""
 
 _PAGE, _SPARE = 15, 2
 """Candidates are loaded page by page: the budget is often spent after a few."""
@@ -121,7 +122,7 @@ class _HitSelector:
             return True
         bag = frozenset(words.split(hit.text))
         duplicate = _find_duplicate(bag, self._bags)
-        if duplicate is None and hit.type == "message":
+        if duplicate is None and hit.type != "distillation":
             duplicate = _find_quoting(hit, bag, self._hits, self._bags)
         if duplicate is not None:
             self._merge_duplicate(hit, duplicate)
@@ -176,9 +177,10 @@ def _find_duplicate(bag: frozenset[str], bags: Sequence[frozenset[str]]) -> int 
 def _find_quoting(
     hit: Hit, bag: frozenset[str], hits: Sequence[Hit], bags: Sequence[frozenset[str]]
 ) -> int | None:
-    """Return the place of an earlier hit whose lines say nearly all of a message."""
+    """Return the place of an earlier hit, made of a message or its source, that says it already."""
     for place, other in enumerate(hits):
-        if hit.id in other.sources and len(bag & bags[place]) >= QUOTED * len(bag):
+        is_source = hit.id in other.sources or (hit.type == "fragment" and other.id in hit.sources)
+        if is_source and len(bag & bags[place]) >= QUOTED * len(bag):
             return place
     return None
 
