@@ -3,7 +3,8 @@
 Each owner has the same made-up fragments in a home of their own; vectors are drawn, also those of
 the questions, so that no model is measured. The library asks the same memories in one process, all
 of them open. Then clients in processes of their own ask a server over REST, each time as another
-owner: once with all memories open, once with so few that most have to be opened first.
+owner: once with all memories open, once with so few that most have to be opened first. The memories
+are files, or with `--postgres` rows of a PostgreSQL server that is started for it.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.engines import run_server
 
 from daemon import sentence
 from lore.http.auth import allowed_host_names
@@ -80,13 +82,15 @@ def fill(registry: Registry, settings: Settings, owners: int, fragments: int) ->
     opener = MemoryOpener(
         registry, MemoryStore(registry, settings), SharedModels(DrawnVectors(), None)
     )
-    with opener.open(first) as memory:
-        drafts = [Draft(sentence(rng), sentence(rng, 6)) for _ in range(fragments)]
-        memory.knowledge.store_all(drafts)
-        while memory.maintenance.embed_waiting(judge=False):
-            pass
-    for owner_id in rest:
-        shutil.copytree(registry.owner_folder(first), registry.owner_folder(owner_id))
+    drafts = [Draft(sentence(rng), sentence(rng, 6)) for _ in range(fragments)]
+    for owner_id in keys if settings.store_url else [first]:
+        with opener.open(owner_id) as memory:
+            memory.knowledge.store_all(drafts)
+            while memory.maintenance.embed_waiting(judge=False):
+                pass
+    if not settings.store_url:
+        for owner_id in rest:
+            shutil.copytree(registry.owner_folder(first), registry.owner_folder(owner_id))
     return keys
 
 
@@ -180,11 +184,11 @@ def _ask(
     return times
 
 
-def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def measure(options: argparse.Namespace, folder: Path, store_url: str = "") -> dict[str, Any]:
     """Fill a server's home, ask it each way, and return the figures."""
     settings = replace(
         load({}, home=folder).settings, server_open_memories=max(4, options.owners + 1),
-        server_idle_close_s=86_400.0, gateway_on=False,
+        server_idle_close_s=86_400.0, gateway_on=False, store_url=store_url,
     )  # fmt: skip
     rng = random.Random(3)
     questions = [sentence(rng, 6) for _ in range(QUESTIONS)]
@@ -219,9 +223,11 @@ def main() -> None:
     parser.add_argument("--owners", type=int, default=200)
     parser.add_argument("--fragments", type=int, default=1_000)
     parser.add_argument("--requests", type=int, default=2_000)
+    parser.add_argument("--postgres", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(measure(options, Path(folder) / "server"), indent=1))
+    store = run_server() if options.postgres else nullcontext("")
+    with tempfile.TemporaryDirectory() as folder, store as url:
+        print(json.dumps(measure(options, Path(folder) / "server", url), indent=1))
 
 
 if __name__ == "__main__":
