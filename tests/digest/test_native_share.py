@@ -11,8 +11,9 @@ from lore.digest import native_memories, native_share
 from lore.digest.native_memories import CaptureOptions
 from lore.errors import InvalidInput
 from lore.memory import Memory
-from lore.records import NativeShare
+from lore.records import NativeShare, NewMessage, Part, Role
 from lore.store import items
+from tests.fakes import NOON
 
 INDEX = "- [DB](db.md) — which database\n"
 RULE = "Print the almanac with ops/press.sh."
@@ -66,6 +67,22 @@ def test_an_agent_gets_one_file_and_one_line_with_what_it_does_not_have(
     lines = (notes / "MEMORY.md").read_text()
     assert lines.startswith(INDEX)
     assert len(lines.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("role", "confidence", "shared"),
+    [("assistant", 0.7, 0), ("assistant", 0.75, 1), ("user", 0.7, 1)],
+)
+def test_what_only_an_agent_said_is_shared_once_it_is_confirmed(
+    memory, home, project, notes, role: Role, confidence: float, shared: int
+):
+    message = NewMessage(role, (Part("text", RULE),), NOON)
+    said = memory.sessions.capture("s", [message], project=str(project))
+    memory.knowledge.store(
+        RULE, confidence=confidence, project=str(project),
+        source_messages=said,
+    )  # fmt: skip
+    assert plan(memory, home, project).entries == shared
 
 
 def test_what_lore_wrote_is_never_read_back(memory, home, project, notes):

@@ -18,9 +18,10 @@ from lore import config_files, local_files, projects
 from lore.capture import native_files
 from lore.capture.native_files import CLAUDE_CODE, CODEX, INDEX_NAME, SHARED_MARK, is_own_file
 from lore.digest.consolidation import contradict
+from lore.digest.draft_writer import CONFIDENCE as LEARNED_ONCE
 from lore.errors import InvalidInput
 from lore.projects import ProjectFinder
-from lore.records import FileChange, Fragment, NativeShare
+from lore.records import TRUST, FileChange, Fragment, NativeShare
 from lore.store import fragments, hard_delete, native_rows, project_rows, replacements
 from lore.store.database import Connection
 from lore.text import hidden_text, sentences, words
@@ -194,6 +195,7 @@ def _knowledge_for(db: Connection, agent: str, project: str) -> list[Fragment]:
         fragment
         for fragment in by_number.values()
         if fragment.kind in SECTIONS
+        and _is_confirmed(fragment)
         and fragment.id not in disputed
         and _REDACTION_MARK not in fragment.content
         and not is_proposal(fragment.content)
@@ -201,6 +203,12 @@ def _knowledge_for(db: Connection, agent: str, project: str) -> list[Fragment]:
         and _normalize(fragment.content) not in had
     ]
     return sorted(listed, key=lambda one: (-one.trust, -one.importance, one.created_at, one.id))
+
+
+def _is_confirmed(fragment: Fragment) -> bool:
+    """Return whether knowledge is a person's, stored on purpose, or learned more than once."""
+    is_extracted = bool(fragment.source_messages)
+    return fragment.trust >= TRUST["user"] or not is_extracted or fragment.confidence > LEARNED_ONCE
 
 
 def _normalize(text: str) -> str:
