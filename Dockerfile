@@ -19,7 +19,8 @@ RUN uv pip install --system --no-cache --constraint /wheels/requirements.lock \
     && rm -r /wheels /usr/local/bin/uv \
     && useradd --uid 10001 --no-create-home --home-dir /data lore \
     && install --directory --owner=lore --group=lore --mode=0700 /data
-USER lore
+# By number, so that Kubernetes can see that it is not root.
+USER 10001
 ENV LORE_HOME=/data
 VOLUME /data
 EXPOSE 3207

@@ -38,7 +38,7 @@ def test_images_and_packages_have_versions():
 
 
 def test_the_server_is_no_root_and_stops_gently():
-    assert values("USER") == ["lore"]
+    assert values("USER") == ["10001"]
     names = [word for word, _ in INSTRUCTIONS]
     assert names.index("USER") < names.index("CMD")
     assert values("STOPSIGNAL") == ["SIGTERM"]
