@@ -11,7 +11,7 @@ import pytest
 from lore import __version__
 from lore.http.request_limits import Limits
 from lore.memory import Memory
-from lore.records import NewMessage, Part
+from lore.records import FragmentKind, NewMessage, Part
 from tests.fakes import NOON
 from tests.http_api.live_server import Served, serving
 
@@ -122,6 +122,17 @@ def test_distillations_and_episodes_are_listed(tmp_path: Path):
         assert whole["new_messages"] == 0
         (episode,) = walk(served, "/episodes?project=/code/p", 1)
         assert episode["episode"]["goal"]
+
+
+def test_patterns_and_skills_are_listed_apart_and_economics_are_counted(tmp_path: Path):
+    with serving(tmp_path) as served:
+        kinds: tuple[FragmentKind, ...] = ("pattern", "anti_pattern", "skill", "fact")
+        stored = {kind: served.memory.store(f"A {kind}", kind=kind) for kind in kinds}
+        lists = {"pattern": "/patterns", "anti_pattern": "/patterns?kind=anti_pattern"}
+        for kind, path in (lists | {"skill": "/skills"}).items():
+            assert [one["id"] for one in walk(served, path, 1)] == [stored[kind]]
+        assert served.get("/api/v1/patterns?kind=fact").status == 422
+        assert served.get("/api/v1/economics").json["read_tokens"] == 0
 
 
 def test_one_item_is_read_whole_and_not_reinforced(filled: Served):

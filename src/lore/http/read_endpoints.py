@@ -24,6 +24,7 @@ from lore.memory.context import MAX_PAGE_SIZE
 from lore.records import (
     AgentLedger,
     Distillation,
+    EconomicsReport,
     Edge,
     EdgeKind,
     Fragment,
@@ -119,6 +120,21 @@ class OfFragments(OfProject):
 
     kind: Annotated[FragmentKind | None, Field(description="Of one kind.")] = None
     origin: Annotated[Origin | None, Field(description="From one origin.")] = None
+
+
+class OfPatterns(OfProject):
+    """A page of patterns."""
+
+    kind: Annotated[
+        Literal["pattern", "anti_pattern"], Field(description="What works, or what does not.")
+    ] = "pattern"
+
+
+class OfEconomics(Arguments):
+    """What memory cost and saved: of one session, of a project, or of all."""
+
+    session: Annotated[Name, Field(description="Of one session.")] = ""
+    project: InProject = ""
 
 
 class OfEdges(Paged):
@@ -253,6 +269,22 @@ def _fragments(memory: Memory, a: OfFragments, _caller: Caller) -> Page[Fragment
         limit=a.limit,
         cursor=a.cursor,
     )
+
+
+def _patterns(memory: Memory, a: OfPatterns, _caller: Caller) -> Page[Fragment]:
+    return memory.knowledge.page_of_fragments(
+        kind=a.kind, project=a.project, limit=a.limit, cursor=a.cursor
+    )
+
+
+def _skills(memory: Memory, a: OfProject, _caller: Caller) -> Page[Fragment]:
+    return memory.knowledge.page_of_fragments(
+        kind="skill", project=a.project, limit=a.limit, cursor=a.cursor
+    )
+
+
+def _economics(memory: Memory, a: OfEconomics, _caller: Caller) -> EconomicsReport:
+    return memory.tasks.economics(session=a.session, project=a.project)
 
 
 def _fragment(memory: Memory, a: OfItem, _caller: Caller) -> Reading:
@@ -398,6 +430,15 @@ READ_ENDPOINTS: tuple[Endpoint[Any], ...] = (
     get_endpoint(
         "/fragments/{id}/history", "What happened to a fragment, oldest first.", OfItem, _history,
         result=list[FragmentEvent],
+    ),
+    get_endpoint(
+        "/patterns", "Patterns of work, or anti-patterns, newest first.", OfPatterns, _patterns,
+        item=Fragment,
+    ),
+    get_endpoint("/skills", "Skills, newest first.", OfProject, _skills, item=Fragment),
+    get_endpoint(
+        "/economics", "Tokens that memory cost and saved.", OfEconomics, _economics,
+        result=EconomicsReport,
     ),
     get_endpoint("/edges", "Edges between fragments.", OfEdges, _edges, item=Edge),
     get_endpoint(
