@@ -846,3 +846,18 @@ def test_a_proposal_is_neither_on_the_page_nor_a_topic(shop: Shop) -> None:
     assert proposal not in start
     assert OLD in page
     assert OLD in start
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "relation"),
+    [
+        ("База заказов работает на Postgres 14.", "База заказов на 16-й версии.", "may_replace"),
+        ("ステージング環境は古い方です。", "ステージング環境を新しい方に移した。", "may_replace"),
+        ("Запускаю исследование всех частей.", "Хочешь закоммитить и запушить? да", None),
+    ],
+)
+def test_what_the_model_cannot_read_must_have_words_in_common(
+    older: str, newer: str, relation: str | None
+) -> None:
+    pair = Pair(claim(older), claim(newer), 0.8)
+    assert replacement.relation_of(pair, Judgement("replaces", 0.6)) == relation

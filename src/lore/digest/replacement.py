@@ -101,6 +101,13 @@ TOGETHER_US = 86_400_000_000
 """Knowledge that is stored within a day of other knowledge mostly adds to it: only what would be
 certain puts that in doubt."""
 
+COMMON_LETTERS = 0.2
+"""Share of the runs of four characters of the shorter statement that the other must have, if the
+model cannot read them: for it, all sentences of another script are alike. (19 unrelated pairs of
+Russian sessions had at most 0.16 but for one, changes of one thing 0.25 and more.)"""
+
+_RUN_CHARS = 4
+
 MOST_DOUBTFUL = 200
 _SEVERAL = 100
 """Statements of an episode: it is never replaced as a whole."""
@@ -421,6 +428,8 @@ def relation_of(pair: Pair, judgement: Judgement, *, is_best: bool = True) -> Re
         return "may_replace"
     if pair.newer.trust < UNASKED_TRUST or not is_best:
         return None
+    if not (_is_readable(pair) or _has_common_letters(pair)):
+        return None
     if _is_certain(pair, judgement):
         return "replaces" if judgement.verdict == "replaces" else "partly"
     # assistants report much; a person's word is put in doubt only by what is sure
@@ -481,6 +490,16 @@ def certainty_of(pair: Pair, judgement: Judgement) -> float:
 
 def _is_readable(pair: Pair) -> bool:
     return is_readable(pair.older.text) and is_readable(pair.newer.text)
+
+
+def _has_common_letters(pair: Pair) -> bool:
+    older, newer = (_runs(text) for text in (pair.older.text, pair.newer.whole))
+    return len(older & newer) >= COMMON_LETTERS * max(1, min(len(older), len(newer)))
+
+
+def _runs(text: str) -> frozenset[str]:
+    plain = " ".join(text.lower().split())
+    return frozenset(plain[i : i + _RUN_CHARS] for i in range(len(plain) - _RUN_CHARS + 1))
 
 
 def _is_one_session(pair: Pair) -> bool:
