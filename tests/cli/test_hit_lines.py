@@ -38,3 +38,9 @@ def test_without_a_word_of_the_question_it_begins_at_the_beginning():
 
 def test_a_line_without_end_is_cut():
     assert len(cut_lines("harbor " * 5_000, 6, "harbor?")) < 1_000
+
+
+def test_a_long_line_after_a_date_is_shown_in_part():
+    shown = cut_lines(f"2026-02-12\nassistant: {'harbor ' * 500}", 6, "zebra")
+    assert shown.startswith("2026-02-12\nassistant: harbor harbor")
+    assert 400 < len(shown) < 600

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, cast
 
 import click
@@ -28,7 +29,7 @@ from lore.cli.output import (
 from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from lore.memory import Memory
     from lore.records import (
@@ -478,30 +479,43 @@ def _print_reason(hit: Hit) -> None:
 
 
 def cut_lines(text: str, most_lines: int | None, question: str) -> str:
-    """Return the lines of a text that have most of a question's words, as many as have room."""
-    lines = [line for line in text.strip().split("\n") if line.strip()]
-    rows = [max(1, -(-len(line) // _LINE_CHARS)) for line in lines]
-    if most_lines is None or sum(rows) <= most_lines:
+    """Return the lines of a text that have most of a question's words, as many as have room.
+
+    The last of them is cut where the room ends.
+    """
+    lines = [line.rstrip() for line in text.strip().split("\n") if line.strip()]
+    if most_lines is None or sum(map(_rows, lines)) <= most_lines:
         return text
     from lore.text import words
 
     asked = {words.stem(word) for word in words.split(question) if word not in words.STOP_WORDS}
-    common = [asked & {words.stem(word) for word in words.split(line)} for line in lines]
-    spans = [_span_from(start, rows, most_lines) for start in range(len(lines))]
-    start, end = max(spans, key=lambda span: (len(set().union(*common[slice(*span)])), -span[0]))
-    shown = "\n".join(lines[start:end])
-    cut = shown[: most_lines * _LINE_CHARS].rstrip()
-    ends_early = end < len(lines) or len(cut) < len(shown)
-    return f"{'…' if start else ''}{cut}{'…' if ends_early else ''}"
+
+    @cache
+    def common(line: str) -> frozenset[str]:
+        return frozenset(asked & {words.stem(word) for word in words.split(line)})
+
+    parts = [
+        _lines_from(lines[start : start + most_lines], most_lines) for start in range(len(lines))
+    ]
+    counts = [len(frozenset[str]().union(*map(common, part))) for part in parts]
+    start = counts.index(max(counts))
+    cut, rest = ("\n".join(some) for some in (parts[start], lines[start:]))
+    return f"{'…' if start else ''}{cut}{'' if cut == rest else '…'}"
 
 
-def _span_from(start: int, rows: Sequence[int], most: int) -> tuple[int, int]:
-    """Return the lines from one on that have room, at least that one."""
-    end, room = start + 1, most - rows[start]
-    while end < len(rows) and rows[end] <= room:
-        room -= rows[end]
-        end += 1
-    return start, end
+def _rows(line: str) -> int:
+    return max(1, -(-len(line) // _LINE_CHARS))
+
+
+def _lines_from(lines: Iterable[str], most: int) -> list[str]:
+    """Return the first lines that have room, the last of them perhaps in part."""
+    shown: list[str] = []
+    for line in lines:
+        shown.append(line[: most * _LINE_CHARS].rstrip())
+        most -= _rows(line)
+        if most <= 0:
+            break
+    return shown
 
 
 def _heading(hit: Hit) -> str:
