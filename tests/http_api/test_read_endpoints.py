@@ -128,8 +128,8 @@ def test_patterns_and_skills_are_listed_apart_and_economics_are_counted(tmp_path
     with serving(tmp_path) as served:
         kinds: tuple[FragmentKind, ...] = ("pattern", "anti_pattern", "skill", "fact")
         stored = {kind: served.memory.store(f"A {kind}", kind=kind) for kind in kinds}
-        lists = {"pattern": "/patterns", "anti_pattern": "/patterns?kind=anti_pattern"}
-        for kind, path in (lists | {"skill": "/skills"}).items():
+        lists = ("/patterns", "/patterns?kind=anti_pattern", "/skills")
+        for kind, path in zip(kinds, lists, strict=False):
             assert [one["id"] for one in walk(served, path, 1)] == [stored[kind]]
         assert served.get("/api/v1/patterns?kind=fact").status == 422
         assert served.get("/api/v1/economics").json["read_tokens"] == 0

@@ -17,13 +17,19 @@ from lore.digest.consolidation.contradict import open_conflicts
 from lore.digest.consolidation.cycle import phase_names, run_cycle, undo_cycle
 from lore.digest.consolidation.phase import CycleContext
 from lore.errors import StoreError
-from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
 from lore.records import CycleReport, Fragment, NewMessage, Part
 from lore.settings import Settings
 from lore.store import consolidation, fragments, graph, items
 from lore.store.database import open_database
-from tests.digest.consolidation.samples import OFFLINE, full_world, phase, soundness, state
+from tests.digest.consolidation.samples import (
+    OFFLINE,
+    ListingSummarizer,
+    full_world,
+    phase,
+    soundness,
+    state,
+)
 from tests.fakes import FakeEmbedder, FixedClock
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +44,7 @@ def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
 
 def means(memory: Memory, *digest: Any) -> CycleContext:
     return CycleContext(
-        OfflineSummarizer(),
+        ListingSummarizer(),
         {f"kind {place}": one for place, one in enumerate(digest)},
         embed_pending=memory.maintenance.embed_waiting,
         forget_vectors=memory.sources.forget_vectors,

@@ -35,7 +35,7 @@ class Summarizer(Protocol):
         """Return the knowledge in an exchange that is worth keeping, broad before specific."""
 
     def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
-        """Return a new text for a root whose children changed."""
+        """Return a new text for a root whose children changed, or its own text without a chat."""
 
     def reflect(self, cluster: Sequence[Fragment]) -> str:
         """Return the insight that several linked roots yield together; empty if there is none."""

@@ -18,10 +18,20 @@ from lore.text import entities
 from tests.fakes import FakeEmbedder
 
 DIMENSION = 16
-OFFLINE = CycleContext(OfflineSummarizer())
 
 
-class ReflectiveSummarizer(OfflineSummarizer):
+class ListingSummarizer(OfflineSummarizer):
+    """Writes the list of the children as an overview, as a chat may."""
+
+    def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
+        """Return the root's own text and what its children say."""
+        return "\n".join([root.content, *(f"- {one.summary or one.content}" for one in children)])
+
+
+OFFLINE = CycleContext(ListingSummarizer())
+
+
+class ReflectiveSummarizer(ListingSummarizer):
     """Stands for a chat: it derives an insight that quotes the cluster."""
 
     @property

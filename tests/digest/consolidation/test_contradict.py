@@ -13,11 +13,11 @@ from lore.digest.consolidation.contradict import open_conflicts, resolve_conflic
 from lore.digest.consolidation.cycle import run_cycle, undo_cycle
 from lore.digest.consolidation.phase import CycleContext
 from lore.errors import NotFound
-from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.store import project_rows
 from lore.store.database import Database
 from tests.digest.consolidation.samples import (
     OFFLINE,
+    ListingSummarizer,
     World,
     axis,
     phase,
@@ -27,7 +27,7 @@ from tests.digest.consolidation.samples import (
 )
 
 
-class CountingSummarizer(OfflineSummarizer):
+class CountingSummarizer(ListingSummarizer):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[int] = []

@@ -19,13 +19,13 @@ from lore.digest.consolidation import cycle
 from lore.digest.consolidation.cycle import PHASES, phase_names, run_cycle, undo_cycle
 from lore.digest.consolidation.phase import CycleContext
 from lore.errors import CycleRunning, InvalidInput, NotFound, ProviderUnavailable
-from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.store import consolidation, fragments
 from lore.store.database import Database, open_database
 from tests.digest.consolidation.samples import (
     CHAT,
     DIMENSION,
     OFFLINE,
+    ListingSummarizer,
     ReflectiveSummarizer,
     World,
     axis,
@@ -48,7 +48,7 @@ class UnpaidSummarizer(FailingSummarizer):
     error = ProviderUnavailable("The provider refuses the key.", hint="Set another one.")
 
 
-class AskedSummarizer(OfflineSummarizer):
+class AskedSummarizer(ListingSummarizer):
     @property
     def identity(self) -> str:
         return "some chat"

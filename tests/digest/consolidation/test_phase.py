@@ -9,16 +9,23 @@ import pytest
 
 from lore.digest.consolidation.cycle import run_cycle, undo_cycle
 from lore.digest.consolidation.phase import MAX_LINES, CycleContext, PhaseRun
-from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.store import consolidation, fragments
 from lore.store.database import Database
-from tests.digest.consolidation.samples import OFFLINE, World, axis, full_world, phase, state
+from tests.digest.consolidation.samples import (
+    OFFLINE,
+    ListingSummarizer,
+    World,
+    axis,
+    full_world,
+    phase,
+    state,
+)
 
 MADE: dict[str, Any] = {"origin": "assistant", "source_messages": ("m1",)}
 SECRET = "ghp_" + "R4nd0mLettersAndDigits0123456789abcd"
 
 
-class Chat(OfflineSummarizer):
+class Chat(ListingSummarizer):
     """Answers as the rules do, but as a chat would: with a name, and maybe with a secret."""
 
     def __init__(self) -> None:

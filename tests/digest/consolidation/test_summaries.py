@@ -17,6 +17,7 @@ from lore.digest.consolidation.summaries import (
     build_clusters,
     is_new_cluster,
 )
+from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.records import Draft
 from lore.store import consolidation, fragments, graph
 from lore.store.database import Database
@@ -55,6 +56,17 @@ def test_a_root_gets_an_overview_and_keeps_its_old_text_as_a_version(database: D
             "The gateway takes requests"
         ]
     assert world.get("root").summary == "The gateway takes requests"
+
+
+def test_without_a_chat_a_root_gets_its_own_sentence_back(database: Database, clock):
+    world = tree(database)
+    resummarize(database)
+    clock.advance(hours=1)
+    world.add("three", "It logs every refused call", None, parent="root", **MADE)
+    clock.advance(hours=1)
+    without_chat = CycleContext(OfflineSummarizer())
+    run_cycle(database, without_chat, only=("resummarize",))
+    assert world.get("root").content == "The gateway takes requests"
 
 
 def test_overview_is_rewritten_only_when_children_changed(database: Database, clock):

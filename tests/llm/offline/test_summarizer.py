@@ -1,4 +1,4 @@
-"""Verdicts and overviews by rules: what changes, what contradicts, and what does neither."""
+"""Verdicts by rules: what changes, what contradicts, and what does neither."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from lore.llm.offline.summarizer import (
     OfflineSummarizer,
     compare_statements,
-    write_overview,
 )
 from lore.records import Fragment
 from lore.text import entities
@@ -111,26 +110,9 @@ def fragment(content: str, *, importance: float = 0.5, day: int = 0) -> Fragment
 ROOT = fragment("The gateway takes requests")
 
 
-def test_an_overview_begins_with_the_root_and_lists_the_most_important_first():
-    said = write_overview(
-        ROOT, [fragment("It logs calls", importance=0.2), fragment("It signs keys", importance=0.9)]
-    )
-    assert said.split("\n") == ["The gateway takes requests", "- It signs keys", "- It logs calls"]
-
-
-def test_of_two_duplicates_the_newer_is_listed():
-    said = write_overview(ROOT, [fragment("The port is 8080"), fragment("8080 is the port", day=1)])
-    assert said.split("\n")[1:] == ["- 8080 is the port"]
-
-
-def test_a_root_that_is_a_list_keeps_its_lines():
-    said = write_overview(fragment("The ports:\n- api has 8080"), [fragment("It logs calls")])
-    assert said.split("\n") == ["The ports:", "- api has 8080", "- It logs calls"]
-
-
-def test_an_overview_is_no_longer_than_can_be_read():
-    many = [fragment(f"Fact {'abcdefghijklmnopqrstuvwxyz'[i]}{i} stands alone") for i in range(26)]
-    assert len(write_overview(ROOT, many).split("\n")) <= 13
+def test_there_is_no_overview_without_a_chat():
+    children = [fragment("It logs calls"), fragment("It signs keys")]
+    assert OfflineSummarizer().overview(ROOT, children) == ROOT.content
 
 
 def test_there_is_no_insight_without_a_chat():

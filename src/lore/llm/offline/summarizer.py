@@ -1,4 +1,4 @@
-"""The offline summarizer: what to keep, logs, overviews and verdicts without a chat."""
+"""The offline summarizer: what to keep, logs and verdicts without a chat."""
 
 from __future__ import annotations
 
@@ -8,41 +8,10 @@ from typing import NamedTuple
 from lore.llm.offline import extractor, log_writer
 from lore.llm.offline.statement_classifier import Embed, Read, StatementClassifier
 from lore.records import DatedStatement, Extract, Fragment, JudgedPair, Log, Segment, Verdict
-from lore.text import entities, sentences, words
+from lore.text import entities, words
 from lore.text.regex import PatternFile
 
 _re = PatternFile("sentence_rules")
-
-_MAX_LINES = 12
-_LINE_CHARS = 200
-_ALIKE = 0.8
-"""A line that shares this part of its words with an earlier one says nothing new."""
-
-_MARK = "- "
-
-
-def write_overview(root: Fragment, children: Sequence[Fragment]) -> str:
-    """Return the root's own text, followed by a list of what its children say.
-
-    The most important come first; of two duplicates the newer stays.
-    """
-    head = root.content.rstrip()
-    covered = [set(words.split(head))]
-    lines: list[str] = []
-    for child in sorted(children, key=lambda one: (-one.importance, -one.created_at.timestamp())):
-        line = sentences.one_line(child.summary or child.content, _LINE_CHARS)
-        line_words = set(words.split(line))
-        if line_words and not any(_covers(other, line_words) for other in covered):
-            covered.append(line_words)
-            lines.append(f"{_MARK}{line}")
-        if len(lines) == _MAX_LINES:
-            break
-    return "\n".join([head, *lines])
-
-
-def _covers(other: set[str], line_words: set[str]) -> bool:
-    return len(line_words & other) >= _ALIKE * len(line_words)
-
 
 _MIN_SHARED = 0.5
 """Share of the shorter statement's words that both must have to be about the same thing."""
@@ -225,9 +194,9 @@ class OfflineSummarizer:
             classifier=self._classifier,
         )
 
-    def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
-        """Return a new text for a root whose children changed."""
-        return write_overview(root, children)
+    def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:  # noqa: ARG002
+        """Return the root's own text: a list of what others say is no overview."""
+        return root.content
 
     def reflect(self, cluster: Sequence[Fragment]) -> str:  # noqa: ARG002 - the protocol
         """Return nothing: an insight needs a chat, and a list of what is known is none."""
