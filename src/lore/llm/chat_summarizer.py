@@ -117,7 +117,7 @@ class ChatSummarizer:
         beside = (*exchange.earlier, *prompt_templates.select_after(exchange))
         return structured_output.facts_to_extracts(
             facts,
-            Grounding(exchange.messages, beside),
+            Grounding(exchange.messages, beside, f"{exchange.project} {exchange.branch}"),
             clean_output,
             prompt_templates.label_known(exchange),
         )

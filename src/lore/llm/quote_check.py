@@ -3,7 +3,8 @@
 Prompt injection can make a model attribute the words of a web page to a person. A statement
 therefore also rests on every less trusted message that has what its claimed sources lack, and gets
 no more trust than that message. Only a fact all of which people and assistants say themselves rests
-on their messages alone: an agent reports what its tools showed, and that is its own word.
+on their messages alone: an agent reports what its tools showed, and that is its own word. Beside
+output of tools a fact has a person's trust only if the person's messages have every word of it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lore.records import TRUST, UNASKED_TRUST, Fragment, MessageText
-from lore.text import words
+from lore.text import entities, words
 
 MIN_SHARE = 1 / 3
 """The share of a statement's words that its sources must contain;
@@ -36,6 +37,9 @@ MAX_ADDED = 3
 """The least trusted message comes first and decides; the others are further places to look."""
 
 _MIN_IDENTIFIER_CHARS = 3
+_NAME = re.compile(r"(?<=[\w,;)]\s)[A-Z]\w{2,}")
+"""A word with a capital in the middle of a sentence."""
+
 _DATE = re.compile(r"\b(?:19|20)\d\d-\d\d(?:-\d\d)?\b")
 
 
@@ -44,11 +48,13 @@ class Grounding:
     """The messages of a segment, indexed by their words.
 
     `beside` are messages around it: no statement may name them as its source, but what is only in
-    them has no more trust than they have.
+    them has no more trust than they have. `names` are those of the project and the branch, which
+    anyone may have chosen: what only they say is no fact.
     """
 
     messages: Sequence[MessageText]
     beside: Sequence[MessageText] = ()
+    names: str = ""
 
     @cached_property
     def _all(self) -> tuple[MessageText, ...]:
@@ -81,19 +87,60 @@ class Grounding:
     def fact_sources(
         self, text: str, named: Collection[int], *, beside: str = "", known: Fragment | None = None
     ) -> tuple[int, ...]:
-        """Return the messages that a fact rests on: see `sources_of`.
+        """Return the messages that a fact rests on, none if nobody said it: see `sources_of`.
 
         If people and assistants say all of it, these are their messages alone. What the fact
         repeats of a fragment that is `known`, with as much trust, needs no source: a correction
         says all of it again. What it adds needs one all the more.
         """
-        known_words: frozenset[str] = frozenset()
-        if known is not None and named and known.trust >= self.trust_of(named):
-            known_words = _content_words(known.content)
+        if not named or self._is_of_names(text):
+            return ()
+        known_words = self._repeated_words(text, named, known)
         sources = self.sources_of(text, named, beside=beside, known_words=known_words)
-        if sources and self.trust_of(sources) < UNASKED_TRUST:
+        trust = self.trust_of(sources)
+        if trust < UNASKED_TRUST:
             return self._voices_of(text, named, beside, known_words) or sources
+        if trust == TRUST["user"] and self._hostile:
+            return self._voices_of(text, sources, beside, known_words) or self._blamed(sources)
         return sources
+
+    def _is_of_names(self, text: str) -> bool:
+        """Return whether a text has words of project and branch that no message has."""
+        heard = frozenset[str]().union(*self._words.values())
+        only_named = (_content_words(text) & _content_words(self.names)) - heard
+        return bool(_identifiers(only_named)) or len(only_named) > MAX_UNSOURCED
+
+    @cached_property
+    def _hostile(self) -> tuple[MessageText, ...]:
+        """Return the messages of others than people and assistants, the least trusted first."""
+        hostile = [one for one in self._all if TRUST[one.origin] < UNASKED_TRUST]
+        return tuple(sorted(hostile, key=lambda one: TRUST[one.origin]))
+
+    @cached_property
+    def _hostile_words(self) -> frozenset[str]:
+        return frozenset[str]().union(*(self._words[one.ordinal] for one in self._hostile))
+
+    def _blamed(self, named: Collection[int]) -> tuple[int, ...]:
+        """Return the named messages and the least trusted ones of the segment, if it has any."""
+        own = [one.ordinal for one in self._hostile if one.ordinal in self._own]
+        return tuple(sorted({*named, *own[:MAX_ADDED]}))
+
+    def _repeated_words(
+        self, text: str, named: Collection[int], known: Fragment | None
+    ) -> frozenset[str]:
+        """Return the words of a known fragment that a correction may repeat without a source.
+
+        There are none if it only leaves words out, changes their order or the negation: then the
+        named messages have to say all of it.
+        """
+        if known is None or known.trust < self.trust_of(named):
+            return frozenset()
+        known_words = _content_words(known.content)
+        sourced = frozenset[str]().union(*(self._words[number] for number in named))
+        says_new = bool((_content_words(text) - known_words) & sourced)
+        in_order = _is_in_order(text, known.content)
+        same_sense = entities.is_negated(text) == entities.is_negated(known.content)
+        return known_words if says_new and in_order and same_sense else frozenset()
 
     def sources_of(
         self,
@@ -138,10 +185,12 @@ class Grounding:
     ) -> tuple[int, ...]:
         """Return messages of people and assistants that say all of a statement, or none.
 
-        Those that the statement names come first, then those that add most of its words.
+        Those that the statement names come first, then those that add most of its words. What is
+        not said word for word is somebody's reading: then an assistant's message is among them.
         """
         claimed = _content_words(text) - known_words
         identifiers = _identifiers(claimed | _content_words(beside)) - known_words
+        identifiers |= (_names(text) & self._hostile_words) - known_words
         voices = {
             one.ordinal: self._words[one.ordinal] | _contained(identifiers, one.text)
             for one in self.messages
@@ -155,8 +204,14 @@ class Grounding:
                 break
             chosen.append(best)
             missing -= voices[best]
-        is_said = not missing & identifiers and len(missing) <= (1 - SAID_SHARE) * len(claimed)
-        return tuple(sorted(chosen)) if chosen and is_said else ()
+        # a few words are all that a correction adds: each of them must be said
+        free = 0.0 if known_words else (1 - SAID_SHARE) * len(claimed)
+        if not chosen or missing & identifiers or len(missing & claimed) > free:
+            return ()
+        if missing & claimed and self.trust_of(chosen) > UNASKED_TRUST:
+            readers = [n for n in voices if TRUST[self._by_ordinal[n].origin] == UNASKED_TRUST]
+            return tuple(sorted([*chosen, readers[-1]])) if readers else ()
+        return tuple(sorted(chosen))
 
 
 def _content_words(text: str) -> frozenset[str]:
@@ -171,8 +226,26 @@ def _content_words(text: str) -> frozenset[str]:
     return frozenset(content)
 
 
+def _is_in_order(text: str, known: str) -> bool:
+    """Return whether the content words that two texts share stand in the same order in both."""
+    stems, known_stems = _ordered_stems(text), _ordered_stems(known)
+    return [one for one in stems if one in known_stems] == [
+        one for one in known_stems if one in stems
+    ]
+
+
+def _ordered_stems(text: str) -> dict[str, None]:
+    listed = words.split(words.searchable_form(text))
+    return dict.fromkeys(words.stem(word) for word in listed if word not in words.STOP_WORDS)
+
+
 def _identifiers(content: Iterable[str]) -> frozenset[str]:
     return frozenset(word for word in content if _is_identifier(word))
+
+
+def _names(text: str) -> frozenset[str]:
+    """Return the names in a text, as content words."""
+    return frozenset(words.stem(name.lower()) for name in _NAME.findall(text))
 
 
 def _contained(identifiers: Iterable[str], text: str) -> frozenset[str]:
