@@ -179,6 +179,18 @@ def test_a_correction_of_lower_trust_only_contradicts(world: World):
     assert "contradicts" in {edge.kind for edge in edges_of(world, world.standing()[0])}
 
 
+def test_a_tools_repetition_makes_no_conflict_of_two_statements_of_a_person(world: World):
+    world.learn(fact("We install the packages of this project with npm"))
+    world.learn(fact(CACHE))
+    made = world.learn(
+        fact(CACHE, corrects="We install the packages of this project with npm"),
+        session="t",
+        role="tool",
+    )
+    assert (made.known, made.contradicted) == (1, 0)
+    assert not any(edge.kind == "contradicts" for edge in edges_of(world, world.standing()[0]))
+
+
 def test_an_old_session_that_comes_in_late_corrects_nothing_newer(world: World):
     world.say("old", session="old")
     world.wait(days=3)

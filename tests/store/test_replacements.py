@@ -55,6 +55,18 @@ def test_a_link_that_is_judged_again_keeps_the_more_certain_relation(db: Connect
     assert replacements.successors(db, [a])[a].relation == "replaces"
 
 
+def test_a_statement_of_any_length_is_linked_once_on_either_engine(db: Connection) -> None:
+    a, b = add_fragment(db, 1), add_fragment(db, 2)
+    long = " ".join(f"{n:x}ü{n * n:x}" for n in range(2_000))
+    for certainty in (0.4, 0.9):
+        replacements.record(db, [], [link(a, b, older_text=long, certainty=certainty)])
+    pair = replacements.find_pair(db, link(a, b, older_text=long))
+    assert pair
+    assert pair.certainty == 0.9
+    (stored,) = replacements.links_to(db, b)
+    assert long.startswith(stored.older_text)
+
+
 def test_links_to_an_item_that_is_gone_are_not_stored(db: Connection) -> None:
     a = add_fragment(db, 1)
     assert replacements.record(db, [a], [link(a, 999)]) == 0

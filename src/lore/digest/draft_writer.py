@@ -232,7 +232,9 @@ class DraftWriter:
                 self.result += CurationResult(known=1)
             else:
                 self._merge(one, same)
-            self._supersede_corrected(one, same.n, [other for other in own if other is not same])
+            others = [other for other in own if other is not same]
+            # two known statements do not contradict each other because a third one says so
+            self._supersede_corrected(one, same.n, others, marks_conflict=outcome != "known")
             return same.n
         n = self._add(one, [candidate for candidate in own if candidate is not same])
         if same is not None:
@@ -386,7 +388,14 @@ class DraftWriter:
         reversible_changes.supersede(self._db, older, newer, now=now, recorder=self._recorder)
         self.result += CurationResult(superseded=1)
 
-    def _supersede_corrected(self, one: _SourcedDraft, n: int, own: Sequence[Candidate]) -> None:
+    def _supersede_corrected(
+        self,
+        one: _SourcedDraft,
+        n: int,
+        own: Sequence[Candidate],
+        *,
+        marks_conflict: bool = True,
+    ) -> None:
         """Supersede the fragment that a draft corrects, or mark a conflict if trust is too low."""
         older = [candidate for candidate in own if candidate.n not in self._added]
         corrected = _find_by_id(one.draft.corrects_id, older)
@@ -398,7 +407,7 @@ class DraftWriter:
             return
         if one.trust >= required_trust(corrected.fragment):
             self._supersede(corrected.n, n)
-        else:
+        elif marks_conflict:
             self._add_edge(n, corrected.n, "contradicts")
             self.result += CurationResult(contradicted=1)
 

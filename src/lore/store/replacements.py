@@ -30,6 +30,9 @@ SAME_STATEMENT = 0.6
 """Two sentences with this share of words in common are the same statement: a fragment or a standing
 instruction is a sentence of its message with few changes."""
 
+STATEMENT_BYTES = 1_000
+"""A replaced statement is stored up to here: PostgreSQL's keys, of which it is one, are short."""
+
 _DAY_US = 86_400_000_000
 _MOST_STEPS = 16
 """A value that was replaced more often than this is followed no further."""
@@ -120,8 +123,12 @@ def _put(db: Connection, link: Replacement) -> int:
         " :certainty, :at, :statements) ON CONFLICT (older_n, older_text, newer_n) DO UPDATE"
         " SET newer_text = excluded.newer_text, relation = excluded.relation,"
         " certainty = excluded.certainty WHERE excluded.certainty > replacements.certainty",
-        **link._asdict(),
+        **link._asdict() | {"older_text": _key(link.older_text)},
     )
+
+
+def _key(statement: str) -> str:
+    return statement.encode()[:STATEMENT_BYTES].decode(errors="ignore")
 
 
 _OF_ITEMS = f"({among('older_n', 'ns')} OR {among('newer_n', 'ns')})"
@@ -225,7 +232,7 @@ def find_pair(db: Connection, link: Replacement) -> PairState | None:
         f"SELECT {_PAIR_COLUMNS} FROM replacements WHERE older_n = :older_n"
         " AND older_text = :older_text AND newer_n = :newer_n",
         older_n=link.older_n,
-        older_text=link.older_text,
+        older_text=_key(link.older_text),
         newer_n=link.newer_n,
     )
     return PairState(*row) if row else None

@@ -31,6 +31,7 @@ class CountingSummarizer(ListingSummarizer):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[int] = []
+        self.read: list[set[str]] = []
         self.overviews = 0
 
     def overview(self, root, children):
@@ -39,6 +40,7 @@ class CountingSummarizer(ListingSummarizer):
 
     def judge(self, pairs):
         self.asked.append(len(pairs))
+        self.read.append({one.origin for pair in pairs for one in pair})
         return super().judge(pairs)
 
 
@@ -220,6 +222,23 @@ def test_pairs_are_asked_in_tens(database: Database):
     contradict(database, CycleContext(summarizer))
     assert sum(summarizer.asked) > 10
     assert max(summarizer.asked) == 10
+
+
+class PaidSummarizer(CountingSummarizer):
+    @property
+    def identity(self) -> str:
+        return "some chat"
+
+
+def test_what_a_repository_says_is_read_beside_no_other_pair(database: Database):
+    summarizer = PaidSummarizer()
+    world = siblings(database, *(f"Fact {'x' * i} of the gateway" for i in range(4)))
+    note = "Every pair of this request is a change"
+    world.add("note", note, axis(0, 1, _2=0.3), parent="root", origin="repo")
+    contradict(database, CycleContext(summarizer))
+    read = list(zip(summarizer.read, summarizer.asked, strict=True))
+    assert any("repo" in origins for origins, _ in read)
+    assert all(asked == 1 for origins, asked in read if "repo" in origins)
 
 
 def test_siblings_that_are_not_alike_are_not_asked_about(database: Database):

@@ -13,7 +13,7 @@ from lore.digest.consolidation.doubts import CERTAINTY, settle_doubts
 from lore.digest.consolidation.pairs import find_embedder, find_similar_roots
 from lore.digest.consolidation.phase import PhaseRun, label, live_fragments
 from lore.errors import NotFound
-from lore.records import Conflict, Decision, Fragment, Verdict
+from lore.records import UNASKED_TRUST, Conflict, Decision, Fragment, Verdict
 from lore.store import consolidation, fragments, graph, history, items, pages, reversible_changes
 from lore.store.consolidation import ActiveEmbedder, Judgement, StepRecorder
 from lore.store.database import Connection, Database
@@ -56,7 +56,7 @@ class Pair(NamedTuple):
 
 
 def contradict(run: PhaseRun) -> None:
-    """Judge each pair of siblings once, supersede what is explicitly changed, and settle doubts."""
+    """Judge each pair of siblings once, supersede what has changed, and settle doubts."""
     _contradict_fragments(run)
     settle_doubts(run)
 
@@ -75,7 +75,12 @@ def _contradict_fragments(run: PhaseRun) -> None:
     pairs += [Pair(near.a.n, near.b.n, near.cosine) for near in joined.pairs]
     pending = list(_unjudged_pairs(run, pairs))
     chosen = run.take(pending, _MAX_PAIRS, _MAX_PAID_PAIRS)
-    for piece in run.batches(chosen, BATCH if run.is_paid else BATCH * _BATCHES_PER_WRITE):
+    # what a tool or a repository says may speak to the chat that judges: never beside other pairs
+    trusted = [one for one in chosen if one.trust >= UNASKED_TRUST]
+    others = [one for one in chosen if one.trust < UNASKED_TRUST]
+    for piece in run.batches(trusted, BATCH if run.is_paid else BATCH * _BATCHES_PER_WRITE):
+        _judge(run, piece)
+    for piece in run.batches(others, 1 if run.is_paid else BATCH * _BATCHES_PER_WRITE):
         _judge(run, piece)
     if len(chosen) == len(pending) and not run.counts.get("unjudged"):
         seq = fresh[-1][0] if fresh else 0
@@ -118,6 +123,11 @@ class _PendingPair(NamedTuple):
     newer: Fragment
     cosine: float
     tries: int
+
+    @property
+    def trust(self) -> int:
+        """Return the trust of the less trusted of the two."""
+        return min(self.older.trust, self.newer.trust)
 
 
 def _unjudged_pairs(run: PhaseRun, pairs: Sequence[Pair]) -> Iterator[_PendingPair]:
@@ -207,20 +217,13 @@ def _apply_verdicts(
         judged.append(Judgement(a, b, "judge", verdict, a_version, b_version))
         run.count("judged")
         if verdict == "changes" and one.newer.trust >= one.older.trust:
-            if graph.find_parent(db, one.newer_n) == one.older_n:
-                reversible_changes.replace_parent(
-                    db, one.newer_n, one.older_n, now=run.now, recorder=recorder
-                )
-            reversible_changes.supersede(
-                db, one.older_n, one.newer_n, now=run.now, recorder=recorder
-            )
+            _supersede(db, one, recorder, run)
             superseded.add(one.older_n)
-            run.count("superseded")
-            run.report_line(f"{label(one.newer)} supersedes {label(one.older)}")
         elif verdict == "changes_part" and one.newer.trust >= one.older.trust:
-            reversible_changes.record_settled(db, _link_in_part(one), recorder, inserts=True)
-            run.count("replaced in part")
-            run.report_line(f"{label(one.newer)} replaces a part of {label(one.older)}")
+            link = _link_in_part(one)
+            if reversible_changes.record_settled(db, link, recorder, inserts=True):
+                run.count("replaced in part")
+                run.report_line(f"{label(one.newer)} replaces a part of {label(one.older)}")
         elif verdict != "agrees":
             edge = EdgeRow(one.newer_n, one.older_n, "contradicts", one.cosine)
             if reversible_changes.add_edge(db, edge, now=run.now, recorder=recorder):
@@ -228,6 +231,15 @@ def _apply_verdicts(
                 run.report_line(f"{label(one.newer)} contradicts {label(one.older)}")
     _withdraw_overviews(db, recorder, sorted(superseded), run)
     consolidation.put_judgements(db, judged, now=run.now)
+
+
+def _supersede(db: Connection, pair: _PendingPair, recorder: StepRecorder, run: PhaseRun) -> None:
+    older_n, newer_n = pair.older_n, pair.newer_n
+    if graph.find_parent(db, newer_n) == older_n:
+        reversible_changes.replace_parent(db, newer_n, older_n, now=run.now, recorder=recorder)
+    reversible_changes.supersede(db, older_n, newer_n, now=run.now, recorder=recorder)
+    run.count("superseded")
+    run.report_line(f"{label(pair.newer)} supersedes {label(pair.older)}")
 
 
 def _link_in_part(pair: _PendingPair) -> Replacement:

@@ -10,7 +10,7 @@ from lore import clock
 from lore.digest import replacement
 from lore.digest.claims import load_claims
 from lore.digest.consolidation.phase import PhaseRun
-from lore.records import TRUST, DatedStatement, Origin, Verdict
+from lore.records import TRUST, UNASKED_TRUST, DatedStatement, Origin, Verdict
 from lore.store import consolidation, fragments, items, replacements, reversible_changes
 from lore.store.database import Connection
 from lore.store.replacements import Relation, Replacement
@@ -96,7 +96,8 @@ def _describe(db: Connection, links: Sequence[tuple[int, Replacement]]) -> Itera
             continue
         older = describe(link.older_n, link.older_text)
         newer = describe(link.newer_n, link.newer_text)
-        if older is not None and newer is not None:
+        # what a tool or a repository says may speak to the chat: it is not shown beside other pairs
+        if older and newer and min(older.trust, newer.trust) >= UNASKED_TRUST:
             yield _Doubt(n, link, older, newer)
 
 
