@@ -120,6 +120,13 @@ def test_a_fragment_that_a_shown_message_already_says_is_no_hit_of_its_own():
     assert found.reasons["f"] == "says nearly the same as m"
 
 
+def test_a_corrected_fragment_is_shown_beside_the_message_it_was_made_of():
+    said = "the deploy port of harbor is 8080 on staging, remember that for the compose file"
+    now = "The deploy port of harbor is 9090 on staging"
+    hits = [made("m", said), made("f", now, type_="fragment", sources=("m",))]
+    assert ids(chosen(hits, Limits(5, 1_000))) == ["m", "f"]
+
+
 def test_a_message_that_a_shown_line_tells_nearly_whole_is_no_hit_of_its_own():
     told = made("l", "Mara: the berth costs 40", type_="distillation", sources=("m",))
     found = chosen([told, made("m", "the berth costs 40")], Limits(10, 1_000))

@@ -14,7 +14,7 @@ from lore.recall.features import Floats, needle
 from lore.recall.question import Question
 from lore.recall.sources import plain
 from lore.records import TRUST, Hit
-from lore.text import tokens, words
+from lore.text import entities, tokens, words
 
 NEARLY_SAME = 0.9
 """Texts that share this much of their words are duplicates and shown as one hit."""
@@ -179,7 +179,9 @@ def _find_quoting(
 ) -> int | None:
     """Return the place of an earlier hit, made of a message or its source, that says it already."""
     for place, other in enumerate(hits):
-        is_source = hit.id in other.sources or (hit.type == "fragment" and other.id in hit.sources)
+        is_source = hit.id in other.sources
+        if hit.type == "fragment" and other.id in hit.sources:  # it may be corrected since
+            is_source = entities.covers_values(other.text, hit.text)
         if is_source and len(bag & bags[place]) >= QUOTED * len(bag):
             return place
     return None
