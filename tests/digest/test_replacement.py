@@ -18,6 +18,7 @@ from lore.digest.pair_judge import (
     RuleJudge,
     can_replace,
     is_settled,
+    is_statement,
 )
 from lore.digest.replacement import ReplacementFinder
 from lore.embed.pair_model import PairModel
@@ -615,6 +616,22 @@ def claim(text: str, *, trust: int = 3, at: datetime = NOON, n: int = 1) -> Clai
 def test_questions_proposals_and_announcements_settle_nothing(text: str) -> None:
     assert not is_settled(text)
     assert is_settled(NEW)
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("Look up in the readme where the orders service stores its data.", False),
+        ("please check whether the port is 8080", False),
+        ("can you look into why the tests fail", False),
+        ("Schau bitte nach, wo die Daten liegen", False),
+        ("Tell customers that we ship on Mondays when asked.", True),
+        ("Check constraints are enabled when we import.", True),
+        ("Search results are sorted by date if asked", True),
+    ],
+)
+def test_a_request_to_find_something_out_states_nothing(text: str, *, states: bool) -> None:
+    assert is_statement(text) is states
 
 
 def test_an_assistant_replaces_only_by_reporting_a_change() -> None:
