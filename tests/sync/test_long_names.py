@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import pytest
 
 from lore.capture.message_capture import Conversation, capture
-from lore.errors import InvalidInput, SyncError
+from lore.errors import SyncError
 from lore.records import NewMessage, Part
-from lore.store import project_rows, sessions
-from lore.store.project_rows import ProjectLocation
+from lore.store import sessions
 from lore.sync.wire_format import has_long_name, parse_record
 from tests.sync.machines import Machine
 
@@ -80,13 +78,6 @@ def test_a_long_name_of_this_machine_is_not_sent(pair: tuple[Machine, Machine]) 
     one.write(lambda db: db.run("UPDATE sessions SET external_id = :long WHERE n = 1", long=LONG))
     records = page(one)
     assert {record["references"]["session"]["external_id"] for record in records} == {"harbor"}
-
-
-def test_a_project_with_a_long_name_is_refused(pair: tuple[Machine, Machine]) -> None:
-    one, _ = pair
-    for place in (ProjectLocation(LONG), ProjectLocation("/code", LONG)):
-        with pytest.raises(InvalidInput, match="has a name of"):
-            one.write(partial(project_rows.ensure_project_at, place=place, now=one.now()))
 
 
 def test_a_record_that_is_nested_without_end_has_no_long_name():
