@@ -27,7 +27,7 @@ LONGEST_PAGE = 64_000_000 + PAGE_BYTES
 
 _LONGEST_KEY = 400
 
-_DEEPEST = 30
+DEEPEST_RECORD = 30
 """Levels of a record: a request has two more around it, and servers read 32."""
 
 _NAMES = frozenset((
@@ -102,7 +102,10 @@ def has_long_name(raw: Any) -> bool:
 
 
 def _names_in(values: Iterable[Any]) -> Iterable[str]:
-    """Yield the names that a record refers to, or has itself; it may be nested too deeply."""
+    """Yield the names that a record refers to, or has itself.
+
+    The record is not checked yet: it may have any shape and depth, so this does not recurse.
+    """
     waiting = list(values)
     while waiting:
         value = waiting.pop()
@@ -132,13 +135,17 @@ def _without_own(kind: TaskKind, own: Register) -> Register:
     return own._replace(value={**own.value, "body": body})
 
 
-def _check_depth(kind: str, raw: Mapping[str, Any]) -> None:
-    """Raise `SyncError` unless a record can be sent on in a request."""
+def is_too_deep(raw: Any) -> bool:
+    """Return whether a record is nested too deeply to be sent on in a request."""
     level: list[Any] = [raw]
-    for _ in range(_DEEPEST):
+    for _ in range(DEEPEST_RECORD):
         level = [inner for one in level for inner in _inner_values(one)]
-    if level:
-        msg = f"A record of kind '{kind}' is nested deeper than {_DEEPEST} levels."
+    return bool(level)
+
+
+def _check_depth(kind: str, raw: Any) -> None:
+    if is_too_deep(raw):
+        msg = f"A record of kind '{kind}' is nested deeper than {DEEPEST_RECORD} levels."
         raise SyncError(msg)
 
 
@@ -352,7 +359,6 @@ def check_shape(raw: Mapping[str, Any]) -> None:
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
         msg = "A record has no kind."
         raise SyncError(msg)
-    _check_depth(kind, raw)
     if not _is_key(key):
         raise _invalid(kind, "key")
     is_sound = isinstance(registers, dict) and all(
