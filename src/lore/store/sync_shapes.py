@@ -48,7 +48,12 @@ def text_digest(content: str, summary: str) -> str:
 
 
 _HIDDEN = re.compile(r"hidden:([0-9a-f]{24})")
-_USER = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)[^/@]*@")
+_USER = re.compile(
+    r"^(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)"
+    r"(?:[^/]*@)?"
+    r"(?:[^/:@\[]*:(?!\d*(?:/|$)).*@)?"  # what follows a colon is no port but has a '/'
+)
+"""The start of a remote's address: a password may have characters that should be escaped there."""
 
 
 def hide_name(identity: str) -> str:
@@ -62,8 +67,8 @@ def is_hidden(name: str) -> bool:
 
 
 def without_user(remote: str) -> str:
-    """Return the address of a remote without user and password."""
-    return _USER.sub(r"\1", remote, count=1)
+    """Return the address of a remote without user and password; the same for one without."""
+    return _USER.sub(r"\g<scheme>", remote, count=1)
 
 
 def project_identity(remote: str, path: str) -> str:
