@@ -334,6 +334,18 @@ def _are_references(kind: str, references: Mapping[str, Any]) -> bool:
     return all(_REFERENCES[name](value) for name, value in references.items())
 
 
+def known_references(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the references of a record that have a form that this version knows."""
+    references = raw.get("references")
+    if not isinstance(references, dict):
+        return {}
+    return {
+        name: one
+        for name, one in references.items()
+        if name in _REFERENCES and _REFERENCES[name](one)
+    }
+
+
 def is_known_kind(raw: Mapping[str, Any]) -> bool:
     """Return whether this version knows the kind of a record."""
     return isinstance(raw.get("kind"), str) and raw["kind"] in KINDS
