@@ -19,7 +19,7 @@ from lore.store.overview import is_known_empty
 from lore.store.sql_connection import Connection, among, int_array
 from lore.text.name_limit import check_name, is_short, shorten_name
 
-_HIDDEN_NAME = "(forgotten)"
+_FORGOTTEN_NAME = "(forgotten)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,9 @@ def _hide_forgotten(db: Connection, place: ProjectLocation) -> ProjectLocation:
     if not forgotten_names.find(db, (place.path, place.remote, short.path, short.remote)):
         return place
     path, remote = (
-        name and forgotten_names.hidden_form(name) for name in (short.path, short.remote)
+        name and forgotten_names.make_forgotten_name(name) for name in (short.path, short.remote)
     )
-    return ProjectLocation(path, remote, _HIDDEN_NAME, gone=place.gone)
+    return ProjectLocation(path, remote, _FORGOTTEN_NAME, gone=place.gone)
 
 
 def _shorten_names(place: ProjectLocation) -> ProjectLocation:
@@ -184,7 +184,7 @@ def ensure_project(
     if existing is not None:
         return existing
     if forgotten_names.find(db, [path]):
-        return _add_project(db, forgotten_names.hidden_form(path), "", _HIDDEN_NAME, now)
+        return _add_project(db, forgotten_names.make_forgotten_name(path), "", _FORGOTTEN_NAME, now)
     check_name(path, "A project")
     check_name(remote, "The remote of a project")
     name = name or path.rstrip("/").rsplit("/", 1)[-1] or path
@@ -201,10 +201,10 @@ def find_project(db: Connection, path_name_or_id: str) -> int | None:
     path_name_or_id = _normalize_path(path_name_or_id)
     short = shorten_name(path_name_or_id)
     exact = find_project_alias(db, path_name_or_id) or db.number(
-        "SELECT n FROM projects WHERE path IN (:w, :short, :hidden) OR id = :w",
+        "SELECT n FROM projects WHERE path IN (:w, :short, :forgotten) OR id = :w",
         w=path_name_or_id,
         short=short,
-        hidden=forgotten_names.hidden_form(short),
+        forgotten=forgotten_names.make_forgotten_name(short),
     )
     if exact:
         return exact

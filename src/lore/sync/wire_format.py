@@ -229,10 +229,6 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_short(value: Any) -> bool:
-    return isinstance(value, str) and is_short(value)
-
-
 def _is_day(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 4_000_000
 
@@ -261,6 +257,7 @@ _STATES = ("stands", "suggested", "confirmed", "rejected", "passing")
 
 _is_table = FIELD_VALIDATORS["fragment"]["payload"]
 _moment = FIELD_VALIDATORS["message"]["created_at"]
+_is_short = FIELD_VALIDATORS["project"]["remote"]
 _maybe_short = _maybe(_is_short)
 _maybe_id = _maybe(_is_id)
 
