@@ -57,6 +57,8 @@ def number(database, folder: Path | str) -> int:
         "https://github.com/ada/engine/",
         "https://GitHub.com/ada/engine.git",
         "https://ada:secret@github.com/ada/engine.git",
+        "https://ada:p@ssw0rd@github.com/ada/engine",
+        "https://ada:p/ss@w0rd@github.com/ada/engine",
         "https://x-access-token:ghp_1234@github.com:443/ada/engine.git?token=1#x",
         "http://github.com:80/ada/engine",
         "ssh://git@github.com/ada/engine.git",

@@ -20,6 +20,7 @@ from lore.lazy_dataclass import dataclass
 from lore.store import project_rows
 from lore.store.database import Connection
 from lore.store.project_rows import ProjectLocation
+from lore.store.sync_shapes import without_user
 
 _LARGEST_FILE = 1_000_000
 """A git configuration has a few kilobytes; larger files are not read."""
@@ -206,11 +207,10 @@ def normalize_remote(url: str) -> str:
     short = None if _URL.match(url) else _SHORT_SSH.match(url)
     if short:
         return _joined(short["host"], short["path"])
-    long = _URL.match(url)
+    long = _URL.match(without_user(url))
     if not long:
         return url.removesuffix("/").removesuffix(".git")
-    place, _, path = long["rest"].partition("/")
-    host = place.rpartition("@")[2]
+    host, _, path = long["rest"].partition("/")
     name, colon, port = host.rpartition(":")
     if colon and port in ("", _DEFAULT_PORTS.get(long["scheme"].lower().removeprefix("git+"))):
         host = name

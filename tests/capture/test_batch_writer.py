@@ -16,6 +16,7 @@ from lore.projects import ProjectFinder
 from lore.records import CaptureResult
 from lore.store import messages, sessions
 from lore.store.database import Connection, Database
+from lore.text.name_limit import LONGEST_NAME
 from tests.transcripts import TinyAgent, find_tiny, line
 
 TALKS = ("a", "b", "c", "d", "e")
@@ -110,6 +111,25 @@ def test_file_that_cannot_be_stored_does_not_affect_earlier_files(database, talk
         capture(reading_of(Counted(database, refused="c")), talks)
     assert [len(texts(database, name)) for name in TALKS] == [2, 2, 0, 0, 0]
     assert capture(reading_of(database), talks).added == 6
+
+
+@pytest.mark.parametrize("place", ["path", "remote"])
+def test_a_project_with_a_long_name_does_not_stop_the_capture(database, talks, tmp_path, place):
+    folder, remote = tmp_path / "code", "x"
+    if place == "remote":
+        remote = "x" * 1_100
+    else:
+        folder = folder.joinpath(*["x" * 250] * 5)
+    (folder / ".git/refs").mkdir(parents=True)
+    (folder / ".git/HEAD").touch()
+    (folder / ".git/config").write_text(f'[remote "origin"]\nurl = https://host/{remote}\n')
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    talks[1].write_bytes(line(1, folder=str(link)) + line(2, folder=str(link)))
+    assert capture(reading_of(database), talks).added == 2 * len(TALKS)
+    with database.read() as db:
+        ((path, url),) = db.rows("SELECT path, remote FROM projects")
+    assert len({"path": path, "remote": url}[place].encode()) == LONGEST_NAME
 
 
 def test_files_read_before_a_machine_failure_are_stored(database, talks):

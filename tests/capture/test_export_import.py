@@ -16,9 +16,10 @@ from lore.capture.message_capture import Conversation, capture
 from lore.digest import fragment_edits
 from lore.errors import InvalidInput, StoreError
 from lore.records import Draft, ImportResult
-from lore.store import consolidation, graph, items, standing_instructions
+from lore.store import consolidation, graph, items, project_rows, standing_instructions
 from lore.store.consolidation import Judgement
 from lore.store.database import open_database
+from lore.text.name_limit import LONGEST_NAME, shorten_name
 from tests.fakes import NOON
 from tests.transcripts import text_message
 
@@ -124,12 +125,25 @@ def test_import_refuses_a_file_that_is_no_export(empty, lines):
         bring(empty, lines, trust=True)
 
 
-def test_import_says_that_a_name_is_too_long(filled, empty):
-    long = b'"/code/%s"' % (b"x" * 1_024)
+def test_a_name_that_is_too_long_is_shortened_and_still_found(filled, empty):
+    path, name = f"/code/{'x' * LONGEST_NAME}", "talk" * LONGEST_NAME
+    filled.write(lambda db: db.run("UPDATE projects SET path = :path", path=path))
+    filled.write(lambda db: db.run("UPDATE sessions SET external_id = :name", name=name))
+    lines = exported(filled)
+    assert bring(empty, lines, key=KEY).added == len(lines) - 2
+    assert bring(empty, lines, key=KEY).added == 0
+    with empty.read() as db:
+        assert project_rows.find_project(db, path) == 1
+        assert db.rows("SELECT external_id, project_n FROM sessions") == [(shorten_name(name), 1)]
+        assert db.value("SELECT count(*) FROM items WHERE session_n IS NOT NULL") == 2
+
+
+def test_a_peer_may_have_names_that_are_too_long(filled, empty):
+    long = b'"/code/%s"' % (b"x" * LONGEST_NAME)
     lines = [one.replace(b'"/code/app"', long) for one in exported(filled)]
-    with pytest.raises(InvalidInput, match="kind 'project' has an invalid 'path'") as error:
-        bring(empty, lines, key=OTHER, trust=False)
-    assert "1024 bytes" in error.value.hint
+    assert bring(empty, lines, key=OTHER, trust=False).added
+    with empty.read() as db:
+        assert db.column("SELECT path FROM projects") == [shorten_name(orjson.loads(long))]
 
 
 def test_importing_an_empty_file_adds_nothing(empty):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -18,6 +19,7 @@ from lore.gateway.client_session import (
     is_side_question,
 )
 from lore.records import Block, ClientSession, Entry, Voice
+from lore.text.name_limit import LONGEST_NAME
 
 
 def entry(voice: Voice, text: str, kind: str = "text") -> Entry:
@@ -85,6 +87,14 @@ def test_project_header_takes_precedence_over_the_prompt():
     assert folder_of(said({"x-lore-project": "/code/H%C3%A4fen"}, system)) == "/code/Häfen"
     told = entry("user", "<environment_context>\n  <cwd>/code/almanac</cwd>")
     assert folder_of(said({}, {}, told)) == "/code/almanac"
+
+
+def test_a_folder_that_is_too_long_to_be_stored_is_none():
+    folder = "/" + "港" * (LONGEST_NAME // 3)
+    for path, expected in ((folder, folder), (folder + "湾", "")):
+        prompt = {"system": f"Working directory: {path}\nX"}
+        assert folder_of(said({}, prompt)) == expected
+        assert folder_of(said({"x-lore-project": quote(path)})) == expected
 
 
 @pytest.mark.parametrize("name", ["messages", "input"])

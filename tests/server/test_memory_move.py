@@ -333,7 +333,7 @@ def test_a_move_to_postgres_is_cancelled_by_one_to_files(
     urls = {"there": postgres_url, "away": "postgresql://localhost:1/none", "none": ""}
     cancelled = move(home, urls[url], "files")
     assert cancelled.is_cancelled
-    assert cancelled.has_left == (url != "there")
+    assert cancelled.has_leftover_rows == (url != "there")
     assert (count_named(postgres_url, names) == 0) == (url == "there")
     assert plain(look(home, keys)) == plain(before)
 
@@ -348,13 +348,13 @@ def test_what_a_cancelled_move_left_is_erased_at_the_next_contact(
         move(home, postgres_url, "postgres", on_memory=stop_at("ben"))
     with Registry.open(home) as registry:
         names = [*rows_names(home), registry.rows_name("server", "")]
-    assert move(home, "postgresql://localhost:1/none", "files").has_left
+    assert move(home, "postgresql://localhost:1/none", "files").has_leftover_rows
     assert count_named(postgres_url, names) > 0
     if contact == "removed":  # who is no longer there must leave nothing
         with Registry.open(home) as registry:
             registry.erase_removed(registry.remove_owner("ann"))
     elsewhere = move(home, other_url, "postgres" if contact == "another" else "files")
-    assert elsewhere.has_left
+    assert elsewhere.has_leftover_rows
     assert count_named(postgres_url, names) > 0
     if contact == "serve":
         for file in home.glob(f"*/*/{MEMORY_FILE}"):
@@ -363,7 +363,7 @@ def test_what_a_cancelled_move_left_is_erased_at_the_next_contact(
             pass
     else:
         to: MovePlace = "postgres" if contact == "postgres" else "files"
-        assert not move_from(home, postgres_url, to, contact, other_url).has_left
+        assert not move_from(home, postgres_url, to, contact, other_url).has_leftover_rows
     assert count_named(postgres_url, names) == 0
     with Registry.open(home) as registry:
         assert registry.left_rows() == {}
@@ -371,7 +371,7 @@ def test_what_a_cancelled_move_left_is_erased_at_the_next_contact(
 
 def move_from(home: Path, url: str, to: MovePlace, contact: str, other_url: str) -> MoveResult:
     if contact == "another":
-        assert move(home, other_url, "files").has_left
+        assert move(home, other_url, "files").has_leftover_rows
     return move(home, url, to)
 
 

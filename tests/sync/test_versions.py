@@ -25,10 +25,12 @@ from lore.redaction.redactor import Redactor
 from lore.settings import load
 from lore.store import hard_delete, sync_rows
 from lore.store.hard_delete import ForgetSelection
+from lore.store.project_rows import ProjectLocation
 from lore.sync import newer_records
+from lore.sync.replica import Replica
 from tests.http_api.live_server import Served, serving
 from tests.sync.machines import NOON, Machine
-from tests.sync.test_replica import edit, number, pair, remember
+from tests.sync.test_replica import edit, number, pair, remember, say
 
 __all__ = ["pair"]
 
@@ -102,6 +104,24 @@ def test_a_secret_in_what_is_kept_is_redacted(pair) -> None:
     (record,) = kept(one)
     assert "[secret:" in json.dumps(record)
     assert secret.encode() not in one.bytes()
+
+
+def test_names_with_secrets_in_what_is_kept_are_recognized_once_it_is_applied(pair) -> None:
+    one, other = pair
+    one.replica = Replica(one.database, Redactor(bytes(32), active=False))
+    secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    place = ProjectLocation(f"/p/{secret}", f"https://host/{secret}/code", "code")
+    remember(one, "Deploys go out on Tuesdays.", place=place)
+    say(one, "Build the gate.")
+    one.write(lambda db: db.run("UPDATE sessions SET external_id = :name", name=f"to {secret}"))
+    records = [*changes(one), habit("running", EARLY, {"of": [f"to {secret}"]})]
+    other.write(lambda db: newer_records.keep(db, records, Redactor(bytes(32))))
+    assert secret.encode() not in other.bytes()
+    other.replica.scan()
+    assert other.state() == one.state()
+    odd = habit("running", LATE, {}) | {"references": {"project": [secret], "session": None}}
+    other.write(lambda db: newer_records.keep(db, [odd], Redactor(bytes(32))))
+    assert secret.encode() not in other.bytes()
 
 
 def test_what_is_kept_goes_with_what_is_forgotten_and_does_not_come_back(pair) -> None:

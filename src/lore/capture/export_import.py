@@ -38,7 +38,7 @@ from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor, redact_tree
 from lore.store import dump, files, fragments, history, messages, native_rows
 from lore.store.database import Connection, Database
 from lore.text import entities
-from lore.text.name_limit import LIMIT_HINT, is_short
+from lore.text.name_limit import is_short, shorten_name
 
 _LATEST_US = 253_402_300_799_999_999
 _EARLIEST_US = -62_135_596_800_000_000
@@ -110,6 +110,7 @@ def _json(value: Any) -> bool:
 
 
 _text, _table = _is(str), _is(dict)
+_maybe_name = _maybe(_name)
 _count = _between(0, _LARGEST)
 _number = _between(1 - 2**63, 2**63 - 1)
 _channel = _between(0, len(CHANNELS) - 1)
@@ -127,8 +128,8 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
         "id": _name, "path": _name, "remote": _short, "name": _text, "created_at": _moment,
     },
     "session": {
-        "id": _name, "external_id": _name, "project_id": _maybe(_name), "agent": _short,
-        "title": _text, "files": _text, "branch": _text, "parent_id": _maybe(_name),
+        "id": _name, "external_id": _name, "project_id": _maybe_name, "agent": _short,
+        "title": _text, "files": _text, "branch": _text, "parent_id": _maybe_name,
         "started_at": _moment, "last_message_at": _moment,
         "state": _one_of("open", "idle", "closed"),
     },
@@ -146,10 +147,10 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
         "id": _name, "content": _filled, "summary": _text, "depth": _count,
         "kind": _one_of(*FRAGMENT_KINDS), "payload": _table, "importance": _share,
         "confidence": _share, "origin": _one_of(*ORIGINS), "trust": _trust,
-        "source_messages": _texts, "metadata": _table, "project_id": _maybe(_name),
-        "session_id": _maybe(_name), "created_at": _moment, "access_count": _count,
+        "source_messages": _texts, "metadata": _table, "project_id": _maybe_name,
+        "session_id": _maybe_name, "created_at": _moment, "access_count": _count,
         "last_accessed": _maybe(_moment), "last_reinforced": _moment, "relevance": _share,
-        "superseded_by": _maybe(_name), "valid_from": _maybe(_moment),
+        "superseded_by": _maybe_name, "valid_from": _maybe(_moment),
         "valid_to": _maybe(_moment), "updated_at": _moment, "version": _count,
         "deleted_at": _maybe(_moment), "boost": _amount, "boosted_at": _moment,
         "overview_at": _maybe(_moment),
@@ -163,7 +164,7 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
         "note": _text, "created_at": _moment,
     },
     "watermark": {
-        "source": _name, "session_id": _maybe(_name), "position": _whole, "fingerprint": _text,
+        "source": _name, "session_id": _maybe_name, "position": _whole, "fingerprint": _text,
         "updated_at": _moment, "file": _short, "size": _count, "modified_ns": _number,
         "context": _text, "problem": _text,
     },
@@ -183,11 +184,11 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
     },
     "shared": {"entry": _name, "fragment_id": _name, "digest": _text, "left_out": _whole},
     "spend": {
-        "key": _name, "at": _moment, "session_id": _maybe(_name), "project_id": _maybe(_name),
+        "key": _name, "at": _moment, "session_id": _maybe_name, "project_id": _maybe_name,
         "purpose": _text, "model": _text, "usage": _text, "usd": _amount,
     },
     "task": {
-        "session_id": _maybe(_name), "project_id": _maybe(_name), "episode_id": _maybe(_name),
+        "session_id": _maybe_name, "project_id": _maybe_name, "episode_id": _maybe_name,
         "id": _name, "name": _text, "agent": _text, "goal": _text, "phase": _text,
         "action": _text, "type": _text, "profile": _text, "state": _one_of("open", "done"),
         "outcome": _text, "reason": _text, "started_at": _moment, "ended_at": _maybe(_moment),
@@ -199,24 +200,24 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
     },
     "working_state": {"session_id": _name, "body": _json, "updated_at": _moment},
     "agent_ledger": {
-        "project_id": _maybe(_name), "agent": _short, "body": _json, "updated_at": _moment,
+        "project_id": _maybe_name, "agent": _short, "body": _json, "updated_at": _moment,
     },
     "handoff": {
-        "session_id": _maybe(_name), "project_id": _maybe(_name), "id": _name,
+        "session_id": _maybe_name, "project_id": _maybe_name, "id": _name,
         "from_agent": _text, "to_agent": _text, "body": _json, "created_at": _moment,
         "read_at": _maybe(_moment),
     },
     "task_metric": {
-        "task_id": _maybe(_name), "session_id": _maybe(_name), "project_id": _maybe(_name),
+        "task_id": _maybe_name, "session_id": _maybe_name, "project_id": _maybe_name,
         "kind": _name, "name": _short, "value": _maybe(_is(int, float)), "body": _json,
         "at": _moment,
     },
     "token_economics": {
-        "session_id": _maybe(_name), "task_id": _maybe(_name), "project_id": _maybe(_name),
+        "session_id": _maybe_name, "task_id": _maybe_name, "project_id": _maybe_name,
         "body": _json, "updated_at": _moment,
     },
     "economics_action": {
-        "session_id": _maybe(_name), "project_id": _maybe(_name), "metric": _name,
+        "session_id": _maybe_name, "project_id": _maybe_name, "metric": _name,
         "action": _name, "value": _is(int, float), "value_after": _maybe(_is(int, float)),
         "body": _json, "at": _moment,
     },
@@ -232,7 +233,7 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
     "session_profile": {
         "session_id": _name, "profile": _name, "outcome": _text, "at": _moment,
     },
-    "layout_file": {"project_id": _maybe(_name), "path": _name, "body": _text, "at": _moment},
+    "layout_file": {"project_id": _maybe_name, "path": _name, "body": _text, "at": _moment},
     "tombstone": {"id": _name, "at": _moment, "source": _short},
 }  # fmt: skip
 """The validator of each field, by record type."""
@@ -244,6 +245,25 @@ OPTIONAL_FIELDS: dict[str, dict[str, Validator]] = {
     },
 }  # fmt: skip
 """Fields that exports of an earlier Lore do not have."""
+
+_LIMITED_FIELDS = {
+    kind: tuple(name for name, test in checks.items() if test in (_name, _maybe_name, _short))
+    for kind, checks in FIELD_VALIDATORS.items()
+}
+"""Fields that hold a name, by record type."""
+
+
+def _shorten_names(kind: str, line: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with names that can be stored; those that refer to each other still do.
+
+    An export from before the limit on names may have longer ones.
+    """
+    long = {
+        name: value
+        for name in _LIMITED_FIELDS[kind]
+        if isinstance(value := line.get(name), str) and not is_short(value)
+    }
+    return line | {name: shorten_name(value) for name, value in long.items()} if long else line
 
 
 def check_record(kind: str, line: dict[str, Any]) -> None:
@@ -257,8 +277,7 @@ def check_record(kind: str, line: dict[str, Any]) -> None:
             raise InvalidInput(msg)
         if not test(line[field]):
             msg = f"A record of kind '{kind}' has an invalid '{field}'."
-            is_long = isinstance(line[field], str) and not is_short(line[field])
-            raise InvalidInput(msg, hint=LIMIT_HINT if is_long else "")
+            raise InvalidInput(msg)
 
 
 _ACCEPTED_FROM_PEERS = frozenset(("project", "session", "message", "fragment", "version", "edge"))
@@ -522,7 +541,8 @@ def _add_batch(
 ) -> tuple[int, int]:
     """Add records; return how many were added, and how many of another home were left out."""
     added = left_out = 0
-    for record in batch:
+    for original in batch:
+        record = _shorten_names(original["record"], original)
         check_record(record["record"], record)
         line = as_peer_record(db, record) if foreign else record
         if line is None:

@@ -259,7 +259,7 @@ def _print_cancelled(moved: MoveResult, where: str) -> None:
 
 
 def _print_left(moved: MoveResult) -> None:
-    if moved.has_left:
+    if moved.has_leftover_rows:
         print("Copies of a cancelled move are left in a database that was not reached.")
         print("Repeat the command with its address (LORE_STORE_URL): that deletes them.")
 

@@ -148,11 +148,11 @@ def folder_of(info: RequestInfo) -> str:
 
     One that is too long to be stored is none: the request itself must not fail.
     """
-    folder = unquote(info.headers.get(PROJECT_HEADER, "").strip())
-    if not is_short(folder):
-        return ""
-    if folder:
-        return folder
+    folder = unquote(info.headers.get(PROJECT_HEADER, "").strip()) or _folder_in_prompt(info)
+    return folder if is_short(folder) else ""
+
+
+def _folder_in_prompt(info: RequestInfo) -> str:
     for text in _opening_texts(info, _OPENING_VOICES):
         match = _FOLDER.search(text)
         if match:

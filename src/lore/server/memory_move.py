@@ -76,7 +76,7 @@ class MoveResult:
     is_cancelled: bool = False
     """Whether a move to the other place was cancelled."""
 
-    has_left: bool = False
+    has_leftover_rows: bool = False
     """Whether a cancelled move left rows in a database, which was not set or did not answer."""
 
 
@@ -262,9 +262,9 @@ class _Move:
         """Copy and compare all memories, name the new place, and set the former copies aside."""
         if self._cancels:
             return self._cancel()
-        has_left = self._has_left()
+        has_leftover_rows = self._erase_leftover_rows()
         if self._is_there and not self._registry.move_to:
-            return MoveResult(self._to, (), was_there=True, has_left=has_left)
+            return MoveResult(self._to, (), was_there=True, has_leftover_rows=has_leftover_rows)
         if not self._registry.move_to:
             self._begin()
         if not self._is_there:
@@ -279,9 +279,9 @@ class _Move:
         if self._to == "files":
             self._erase_rest()
         self._registry.end_move()
-        return MoveResult(self._to, tuple(moved), has_left=has_left)
+        return MoveResult(self._to, tuple(moved), has_leftover_rows=has_leftover_rows)
 
-    def _has_left(self) -> bool:
+    def _erase_leftover_rows(self) -> bool:
         """Delete the rows that cancelled moves left; return whether there still are any."""
         try:
             return self._store.erase_left_rows()
@@ -299,16 +299,16 @@ class _Move:
     def _cancel(self) -> MoveResult:
         """Delete the copies of a move that has not switched, and forget it."""
         self._registry.forget_copies()  # else a move that goes on would take them for complete
-        has_left = False
+        has_leftover_rows = False
         with _disk_errors():
             for place in self._places():
                 place.delete_copies(with_file=self._to == "postgres")
         if self._to == "files":
-            has_left = not self._erase_copies()
-        self._registry.end_move(leaves_rows=has_left)
-        if self._to == "files" and not has_left:
+            has_leftover_rows = not self._erase_copies()
+        self._registry.end_move(leaves_rows=has_leftover_rows)
+        if self._to == "files" and not has_leftover_rows:
             self._erase("server", "")
-        return MoveResult(self._to, (), is_cancelled=True, has_left=has_left)
+        return MoveResult(self._to, (), is_cancelled=True, has_leftover_rows=has_leftover_rows)
 
     def _erase_copies(self) -> bool:
         """Delete the rows that were copied; return whether the database answered."""

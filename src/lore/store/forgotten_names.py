@@ -19,7 +19,7 @@ NameKind = Literal["title", "branch", "session", "file"]
 _EVERYWHERE = "name/"
 """How the ids of tombstones begin that hold for a name wherever it is."""
 
-_HIDDEN = "forgotten:"
+_FORGOTTEN_PREFIX = "forgotten:"
 
 
 class SessionName(NamedTuple):
@@ -118,9 +118,9 @@ def session_forgotten_at(db: Connection, agent: str, name: str) -> int | None:
     return history.forgotten_at(db, [session_digest(*place) for place in places])
 
 
-def hidden_form(name: str) -> str:
+def make_forgotten_name(name: str) -> str:
     """Return what stands for a forgotten name where a row needs one; the same for that itself."""
-    return name if name.startswith(_HIDDEN) else f"{_HIDDEN}{_source(name)}"
+    return name if name.startswith(_FORGOTTEN_PREFIX) else f"{_FORGOTTEN_PREFIX}{_source(name)}"
 
 
 def has_any(ids: Iterable[str]) -> bool:

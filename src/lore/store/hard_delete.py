@@ -54,7 +54,7 @@ _BATCH = 500
 _TITLE_WORDS = 12
 """At most this many words of a title are compared: a long request is cut to make a title."""
 
-_HIDDEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 """Invisible characters: a word that contains one is still that word."""
 
 
@@ -141,7 +141,7 @@ def _contains(needle: str, called: Iterable[str]) -> bool:
 
 def normalize_text(text: str) -> str:
     """Return a text as it is compared: Unicode NFC, single spaces, case folded."""
-    shown = _HIDDEN.sub("", unicodedata.normalize("NFC", text))
+    shown = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
     return " ".join(shown.casefold().split())
 
 

@@ -23,7 +23,7 @@ IMPORT = "import"
 def project_key(db: Connection, project_n: int | None) -> str:
     """Return what a project is known by, also after it was forgotten and is stored again."""
     row = db.find("SELECT remote, path FROM projects WHERE n = :n", n=project_n)
-    return forgotten_names.hidden_form(row[0] or row[1]) if row else ""
+    return forgotten_names.make_forgotten_name(row[0] or row[1]) if row else ""
 
 
 def file_id(project_key: str, path: str) -> str:

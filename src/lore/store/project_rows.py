@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from lore.store.overview import is_known_empty
 from lore.store.sql_connection import Connection, among, int_array
 from lore.text.name_limit import check_name, is_short, shorten_name
 
-_HIDDEN_NAME = "(forgotten)"
+_FORGOTTEN_NAME = "(forgotten)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,16 @@ def ensure_project_at(db: Connection, place: ProjectLocation, *, now: datetime) 
     """Return the number of the project at a location, created if it is new.
 
     Repositories with the same remote are one project. A path that had another remote before is
-    another project now. A forgotten location is stored without its names.
+    another project now. A forgotten location is stored without its names, and of a name that is
+    too long its beginning and digest are stored: a file of git may have any remote.
     """
-    place = _hide_forgotten(db, place)
     n = find_project_at(db, place)
+    place = _shorten_names(_hide_forgotten(db, place))
     if n is None:
         taken = db.find("SELECT 1 FROM projects WHERE path = :path", path=place.path)
         path = shorten_name(f"{place.path} ({place.remote})") if taken else place.path
         n = _add_project(db, path, place.remote, place.name or place.path, now)
     elif place.remote:
-        check_name(place.remote, "The remote of a project")
         # The remote of a project that was known only by its path.
         sql = "UPDATE projects SET remote = :to WHERE n = :n AND path = :path AND remote = ''"
         db.run(sql, to=place.remote, path=place.path, n=n)
@@ -57,8 +58,6 @@ def ensure_project_at(db: Connection, place: ProjectLocation, *, now: datetime) 
 
 
 def _add_project(db: Connection, path: str, remote: str, name: str, now: datetime) -> int:
-    check_name(path, "A project")
-    check_name(remote, "The remote of a project")
     id_, at = clock.new_id(now), clock.to_us(now)
     return db.insert_numbered(
         "projects", id=id_, path=path, remote=remote, name=name, created_at=at
@@ -66,8 +65,16 @@ def _add_project(db: Connection, path: str, remote: str, name: str, now: datetim
 
 
 def find_project_at(db: Connection, place: ProjectLocation) -> int | None:
-    """Return the number of the project at a location, or None."""
+    """Return the number of the project at a location, or None.
+
+    Stores from before the limit on names have long ones as they are.
+    """
     place = _hide_forgotten(db, place)
+    n, short = _find_at(db, place), _shorten_names(place)
+    return n if n is not None or short == place else _find_at(db, short)
+
+
+def _find_at(db: Connection, place: ProjectLocation) -> int | None:
     if place.remote:
         same = db.value("SELECT n FROM projects WHERE remote = :remote", remote=place.remote)
         if same:
@@ -81,12 +88,17 @@ def find_project_at(db: Connection, place: ProjectLocation) -> int | None:
 
 
 def _hide_forgotten(db: Connection, place: ProjectLocation) -> ProjectLocation:
-    if not forgotten_names.find(db, (place.path, place.remote)):
+    short = _shorten_names(place)
+    if not forgotten_names.find(db, (place.path, place.remote, short.path, short.remote)):
         return place
     path, remote = (
-        name and forgotten_names.hidden_form(name) for name in (place.path, place.remote)
+        name and forgotten_names.make_forgotten_name(name) for name in (short.path, short.remote)
     )
-    return ProjectLocation(path, remote, _HIDDEN_NAME, gone=place.gone)
+    return ProjectLocation(path, remote, _FORGOTTEN_NAME, gone=place.gone)
+
+
+def _shorten_names(place: ProjectLocation) -> ProjectLocation:
+    return replace(place, path=shorten_name(place.path), remote=shorten_name(place.remote))
 
 
 def find_project_alias(db: Connection, path: str) -> int | None:
@@ -172,7 +184,9 @@ def ensure_project(
     if existing is not None:
         return existing
     if forgotten_names.find(db, [path]):
-        return _add_project(db, forgotten_names.hidden_form(path), "", _HIDDEN_NAME, now)
+        return _add_project(db, forgotten_names.make_forgotten_name(path), "", _FORGOTTEN_NAME, now)
+    check_name(path, "A project")
+    check_name(remote, "The remote of a project")
     name = name or path.rstrip("/").rsplit("/", 1)[-1] or path
     return _add_project(db, path, remote, name, now)
 
@@ -185,10 +199,12 @@ def _normalize_path(path: str) -> str:
 def find_project(db: Connection, path_name_or_id: str) -> int | None:
     """Return the number of the project with this path or id, otherwise with this name."""
     path_name_or_id = _normalize_path(path_name_or_id)
+    short = shorten_name(path_name_or_id)
     exact = find_project_alias(db, path_name_or_id) or db.number(
-        "SELECT n FROM projects WHERE path IN (:w, :hidden) OR id = :w",
+        "SELECT n FROM projects WHERE path IN (:w, :short, :forgotten) OR id = :w",
         w=path_name_or_id,
-        hidden=forgotten_names.hidden_form(path_name_or_id),
+        short=short,
+        forgotten=forgotten_names.make_forgotten_name(short),
     )
     if exact:
         return exact

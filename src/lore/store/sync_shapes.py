@@ -47,35 +47,40 @@ def text_digest(content: str, summary: str) -> str:
     return digest_name("\0".join((content, summary)))
 
 
-_HIDDEN = re.compile(r"hidden:([0-9a-f]{24})")
-_USER = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)[^/@]*@")
+_REDACTED_NAME = re.compile(r"hidden:([0-9a-f]{24})")
+_USER = re.compile(
+    r"^(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)"
+    r"(?:[^/]*@)?"
+    r"(?:[^/:@\[]*:(?!\d*(?:/|$)).*@)?"  # what follows a colon is no port but has a '/'
+)
+"""The start of a remote's address: a password may have characters that should be escaped there."""
 
 
-def hide_name(identity: str) -> str:
+def make_redacted_name(identity: str) -> str:
     """Return what stands for a name that holds a secret: it has the same identity."""
     return f"hidden:{identity}"
 
 
-def is_hidden(name: str) -> bool:
+def is_redacted_name(name: str) -> bool:
     """Return whether a name stands for one that holds a secret."""
-    return _HIDDEN.fullmatch(name) is not None
+    return _REDACTED_NAME.fullmatch(name) is not None
 
 
 def without_user(remote: str) -> str:
-    """Return the address of a remote without user and password."""
-    return _USER.sub(r"\1", remote, count=1)
+    """Return the address of a remote without user and password; the same for one without."""
+    return _USER.sub(r"\g<scheme>", remote, count=1)
 
 
 def project_identity(remote: str, path: str) -> str:
     """Return what names a project on every machine: its remote, or its path without one."""
-    if match := _HIDDEN.fullmatch(remote or path):
+    if match := _REDACTED_NAME.fullmatch(remote or path):
         return match[1]
     return digest_name(f"remote\0{without_user(remote)}" if remote else f"path\0{path}")
 
 
 def session_identity(agent: str, external_id: str) -> str:
     """Return what names a session on every machine."""
-    if match := _HIDDEN.fullmatch(external_id):
+    if match := _REDACTED_NAME.fullmatch(external_id):
         return match[1]
     return digest_name(f"session\0{agent}\0{external_id}")
 

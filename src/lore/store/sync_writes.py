@@ -45,7 +45,7 @@ from lore.store.sql_connection import Connection, among, id_text, text_array
 from lore.store.sync_rows import FRAGMENT_REGISTERS
 from lore.store.sync_shapes import (
     SyncKind,
-    is_hidden,
+    is_redacted_name,
     project_identity,
     session_identity,
     text_digest,
@@ -172,7 +172,7 @@ def _find_project_by_identity(db: Connection, identity: str) -> int | None:
 
 def _find_session_by_name(db: Connection, reference: Mapping[str, Any]) -> int | None:
     agent, name = reference["agent"], reference["external_id"]
-    if not is_hidden(name):
+    if not is_redacted_name(name):
         return sessions.find_session(db, name, agent=agent)
     identity = session_identity(agent, name)
     rows = db.rows("SELECT n, agent, external_id FROM sessions ORDER BY n")

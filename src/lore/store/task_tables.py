@@ -330,13 +330,13 @@ _WITH_ID = ("tasks", "handoffs")
 _CUT = ("handoff", "working_state", "layout_file")
 """Records that hold many things: only what is forgotten goes from their bodies."""
 
-_SAID = (
+_TEXT_FIELDS = (
     "what_was_done", "needs_testing", "known_issues", "relevant_patterns", "next", "decisions",
 )  # fmt: skip
-"""What a handoff says: one that says nothing any more goes as a whole."""
+"""Fields with the texts of a handoff: one in which all are empty goes as a whole."""
 
-_TOLD = ("task", "agent_ledger", *_CUT)
-"""Records that a person is told about when they go with their session or project."""
+_REPORTED_RECORDS = ("task", "agent_ledger", *_CUT)
+"""Records that the result of forgetting counts if they go with their session or project."""
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -355,7 +355,7 @@ def clean(
     cleaned = Cleaned(Counter(), Counter(), set(), set())
     for record, spec in TABLES.items():
         ns = _rows_inside(db, spec, inside)
-        if ns and record in _TOLD:
+        if ns and record in _REPORTED_RECORDS:
             cleaned.deleted[record] += len(ns)
         if spec.texts:
             _clean_table(db, record, forgotten_since, cleaned, without=ns, dry_run=dry_run)
@@ -412,7 +412,7 @@ def cut_row(
         value, cut = cut_texts(row[column], is_forgotten)
         texts |= cut
         is_whole = value is None or column != "body" or record not in _CUT
-        if cut and (is_whole or (record == "handoff" and not has_text(value or "", _SAID))):
+        if cut and (is_whole or (record == "handoff" and not has_text(value or "", _TEXT_FIELDS))):
             left = None
         elif left is not None:
             left[column] = value

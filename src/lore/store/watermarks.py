@@ -31,7 +31,7 @@ def put(db: Connection, mark: Watermark, *, session_n: int | None) -> None:
     values = {name: getattr(mark, name) for name in FIELDS}
     if forgotten_names.find(db, [source]):
         # Without its context the file is read from the beginning when it changes.
-        source, values["context"] = forgotten_names.hidden_form(source), ""
+        source, values["context"] = forgotten_names.make_forgotten_name(source), ""
     if session_n is None:
         sql = "SELECT session_n FROM watermarks WHERE source = :source"
         session_n = db.number(sql, source=source)
@@ -41,10 +41,10 @@ def put(db: Connection, mark: Watermark, *, session_n: int | None) -> None:
 
 def hide(db: Connection, source: str) -> None:
     """Replace the name of a source that was forgotten."""
-    hidden = forgotten_names.hidden_form(source)
-    db.run("DELETE FROM watermarks WHERE source = :hidden", hidden=hidden)
-    sql = "UPDATE watermarks SET source = :hidden, context = '' WHERE source = :source"
-    db.run(sql, source=source, hidden=hidden)
+    forgotten = forgotten_names.make_forgotten_name(source)
+    db.run("DELETE FROM watermarks WHERE source = :forgotten", forgotten=forgotten)
+    sql = "UPDATE watermarks SET source = :forgotten, context = '' WHERE source = :source"
+    db.run(sql, source=source, forgotten=forgotten)
 
 
 def clear_contexts(db: Connection, session_ns: Sequence[int]) -> None:
@@ -67,9 +67,9 @@ def sources_of(db: Connection, session_ns: Sequence[int]) -> list[str]:
 def find(db: Connection, source: str) -> Watermark | None:
     """Return how far a source was read, or None."""
     row = db.find(
-        f"{_SELECT} WHERE w.source IN (:source, :hidden)",
+        f"{_SELECT} WHERE w.source IN (:source, :forgotten)",
         source=source,
-        hidden=forgotten_names.hidden_form(source),
+        forgotten=forgotten_names.make_forgotten_name(source),
     )
     return None if row is None else unpack_record(Watermark, (source, *row[1:]))
 

@@ -17,8 +17,9 @@ from lore.errors import SyncError
 from lore.redaction.redactor import Redactor, redact_tree
 from lore.store import history, sync_rows
 from lore.store.database import Connection
+from lore.sync.references import ReferenceRedactor
 from lore.sync.registers import from_wire, merge, to_wire
-from lore.sync.wire_format import check_shape, is_known_kind, without_unknown
+from lore.sync.wire_format import check_shape, is_known_kind, known_references, without_unknown
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -52,6 +53,7 @@ def split_records(raw: Iterable[Any]) -> SplitRecords:
 
 def keep(db: Connection, newer: Iterable[dict[str, Any]], redactor: Redactor) -> None:
     """Store records until a version is here that knows them, redacted as all that arrives."""
+    names = ReferenceRedactor(redactor)
     for record in newer:
         kind, key = record["kind"], record["key"]
         former = sync_rows.find_kept(db, kind, key)
@@ -59,12 +61,15 @@ def keep(db: Connection, newer: Iterable[dict[str, Any]], redactor: Redactor) ->
         if former is not None:
             registers = _merged(orjson.loads(former)["registers"], registers, kind)
         rest = {n: one for n, one in record.items() if n not in ("kind", "key", "registers")}
-        named = {"kind": kind, "key": key}
+        rest = redact_tree(redactor, rest)
+        if references := known_references(record):
+            rest["references"] |= names.redact(references)  # their identities stay
         clean = {
             name: [one[0], one[1], redact_tree(redactor, one[2]), *one[3:]]
             for name, one in registers.items()
         }
-        body = orjson.dumps({**redact_tree(redactor, rest), "registers": clean, **named}).decode()
+        whole = {**rest, "kind": kind, "key": key, "registers": clean}
+        body = orjson.dumps(whole).decode()
         if not history.find_tombstones(db, sorted({key, *_ID.findall(body)})):
             sync_rows.keep_record(db, kind, key, body)
 

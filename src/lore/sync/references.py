@@ -7,7 +7,7 @@ from typing import Any
 
 from lore.redaction.redactor import Redactor, redact_tree
 from lore.store.sync_shapes import (
-    hide_name,
+    make_redacted_name,
     project_identity,
     session_identity,
     without_user,
@@ -37,17 +37,18 @@ class ReferenceRedactor:
         redacted = {**session, "project": project and self._redact_project(project)}
         agent, name = session["agent"], session["external_id"]
         if self._holds_secret(agent) or self._holds_secret(name):
-            hidden = hide_name(session_identity(agent, name))
-            redacted |= {"agent": self._clean[agent], "external_id": hidden}
+            name = make_redacted_name(session_identity(agent, name))
+            redacted |= {"agent": self._clean[agent], "external_id": name}
         return redacted
 
     def _redact_project(self, project: Mapping[str, str]) -> dict[str, str]:
         path, remote, name = project["path"], without_user(project["remote"]), project["name"]
-        hidden_path = hide_name(project_identity("", path)) if self._holds_secret(path) else path
         if self._holds_secret(remote):
-            remote = hide_name(project_identity(remote, path))
+            remote = make_redacted_name(project_identity(remote, path))
+        if self._holds_secret(path):
+            path = make_redacted_name(project_identity("", path))
         self._holds_secret(name)
-        return {**project, "path": hidden_path, "remote": remote, "name": self._clean[name]}
+        return {**project, "path": path, "remote": remote, "name": self._clean[name]}
 
     def _holds_secret(self, name: str) -> bool:
         if name not in self._clean:

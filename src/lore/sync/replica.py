@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -44,7 +45,15 @@ from lore.sync.registers import (
     stamp_changes,
     unpack_known,
 )
-from lore.sync.wire_format import PAGE_BYTES, SyncRecord, has_long_name, pack_record, parse_record
+from lore.sync.wire_format import (
+    DEEPEST_RECORD,
+    PAGE_BYTES,
+    SyncRecord,
+    has_long_name,
+    is_too_deep,
+    pack_record,
+    parse_record,
+)
 from lore.text.name_limit import LONGEST_NAME
 
 log = logging.getLogger("lore.sync")
@@ -232,21 +241,22 @@ class Replica:
                 db, parse_cursor(cursor, epoch), without=without, limit=limit
             )
             newest = sync_rows.newest_seq(db)
-            records, last, size, left_out = [], 0, 0, 0
+            records, last, size = [], 0, 0
+            left_out: Counter[str] = Counter()
             names = ReferenceRedactor(self._redactor)
             for record, seq in self._load(db, known):
                 last = seq
                 if record is None:
                     continue
                 packed = pack_record(record._replace(references=names.redact(record.references)))
-                if has_long_name(packed):
-                    left_out += 1
+                if excess := _find_excess(packed):
+                    left_out[excess] += 1
                     continue
                 records.append(packed)
                 size += len(orjson.dumps(packed))
                 if size >= PAGE_BYTES:
                     break
-        _warn_of_long_names(left_out, "of this machine")
+        _warn_of_left_out(left_out, "of this machine")
         more = bool(known) and (last < known[-1][1] or len(known) >= limit)
         return ChangePage(records, f"{epoch}:{last if more else newest}", more)
 
@@ -315,10 +325,19 @@ class Replica:
         via: str,
         finish: Callable[[Connection], object] | None = None,
     ) -> Callable[[Connection], Applied]:
-        """Check records of another machine, and return the write that applies them."""
-        known, newer = newer_records.split_records(raw)
+        """Check records of another machine, and return the write that applies them.
+
+        Those that cannot be stored here or sent on are left out: they must not stop the others.
+        """
+        received = list(raw)
+        shallow = [one for one in received if not is_too_deep(one)]
+        known, newer = newer_records.split_records(shallow)
         records = [parse_record(one) for one in known if not has_long_name(one)]
-        _warn_of_long_names(len(known) - len(records), "of another machine")
+        left_out = {
+            _TOO_DEEP: len(received) - len(shallow),
+            _LONG_NAME: len(known) - len(records),
+        }
+        _warn_of_left_out(left_out, "of another machine")
         machine = self.machine
 
         def write(db: Connection) -> Applied:
@@ -349,10 +368,21 @@ class Replica:
         return hashlib.sha256(str(total % 2**256).encode()).hexdigest()[:32]
 
 
-def _warn_of_long_names(count: int, whose: str) -> None:
-    if count:
-        msg = "%d records %s are left out of the sync: a path or name has more than %d bytes."
-        log.warning(msg, count, whose, LONGEST_NAME)
+_LONG_NAME = f"a path or name has more than {LONGEST_NAME} bytes"
+_TOO_DEEP = f"they are nested deeper than {DEEPEST_RECORD} levels"
+
+
+def _find_excess(record: Mapping[str, Any]) -> str:
+    """Return why a record is left out; an empty text if it is not."""
+    if is_too_deep(record):
+        return _TOO_DEEP
+    return _LONG_NAME if has_long_name(record) else ""
+
+
+def _warn_of_left_out(counts: Mapping[str, int], whose: str) -> None:
+    for reason, count in counts.items():
+        if count:
+            log.warning("%d records %s are left out of the sync: %s.", count, whose, reason)
 
 
 def _removed_from(db: Connection, known: KnownRecord) -> Mapping[str, Any]:

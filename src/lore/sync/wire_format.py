@@ -27,7 +27,7 @@ LONGEST_PAGE = 64_000_000 + PAGE_BYTES
 
 _LONGEST_KEY = 400
 
-_DEEPEST = 30
+DEEPEST_RECORD = 30
 """Levels of a record: a request has two more around it, and servers read 32."""
 
 _NAMES = frozenset((
@@ -102,7 +102,10 @@ def has_long_name(raw: Any) -> bool:
 
 
 def _names_in(values: Iterable[Any]) -> Iterable[str]:
-    """Yield the names that a record refers to, or has itself; it may be nested too deeply."""
+    """Yield the names that a record refers to, or has itself.
+
+    The record is not checked yet: it may have any shape and depth, so this does not recurse.
+    """
     waiting = list(values)
     while waiting:
         value = waiting.pop()
@@ -132,13 +135,17 @@ def _without_own(kind: TaskKind, own: Register) -> Register:
     return own._replace(value={**own.value, "body": body})
 
 
-def _check_depth(kind: str, raw: Mapping[str, Any]) -> None:
-    """Raise `SyncError` unless a record can be sent on in a request."""
+def is_too_deep(raw: Any) -> bool:
+    """Return whether a record is nested too deeply to be sent on in a request."""
     level: list[Any] = [raw]
-    for _ in range(_DEEPEST):
+    for _ in range(DEEPEST_RECORD):
         level = [inner for one in level for inner in _inner_values(one)]
-    if level:
-        msg = f"A record of kind '{kind}' is nested deeper than {_DEEPEST} levels."
+    return bool(level)
+
+
+def _check_depth(kind: str, raw: Any) -> None:
+    if is_too_deep(raw):
+        msg = f"A record of kind '{kind}' is nested deeper than {DEEPEST_RECORD} levels."
         raise SyncError(msg)
 
 
@@ -222,10 +229,6 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_short(value: Any) -> bool:
-    return isinstance(value, str) and is_short(value)
-
-
 def _is_day(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 4_000_000
 
@@ -254,6 +257,7 @@ _STATES = ("stands", "suggested", "confirmed", "rejected", "passing")
 
 _is_table = FIELD_VALIDATORS["fragment"]["payload"]
 _moment = FIELD_VALIDATORS["message"]["created_at"]
+_is_short = FIELD_VALIDATORS["project"]["remote"]
 _maybe_short = _maybe(_is_short)
 _maybe_id = _maybe(_is_id)
 
@@ -327,6 +331,18 @@ def _are_references(kind: str, references: Mapping[str, Any]) -> bool:
     return all(_REFERENCES[name](value) for name, value in references.items())
 
 
+def known_references(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the references of a record that have a form that this version knows."""
+    references = raw.get("references")
+    if not isinstance(references, dict):
+        return {}
+    return {
+        name: one
+        for name, one in references.items()
+        if name in _REFERENCES and _REFERENCES[name](one)
+    }
+
+
 def is_known_kind(raw: Mapping[str, Any]) -> bool:
     """Return whether this version knows the kind of a record."""
     return isinstance(raw.get("kind"), str) and raw["kind"] in KINDS
@@ -352,7 +368,6 @@ def check_shape(raw: Mapping[str, Any]) -> None:
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
         msg = "A record has no kind."
         raise SyncError(msg)
-    _check_depth(kind, raw)
     if not _is_key(key):
         raise _invalid(kind, "key")
     is_sound = isinstance(registers, dict) and all(

@@ -13,8 +13,6 @@ from lore.errors import InvalidInput
 LONGEST_NAME = 1_024
 """Bytes of UTF-8."""
 
-LIMIT_HINT = f"A name has at most {LONGEST_NAME} bytes of UTF-8."
-
 
 def is_short(name: str) -> bool:
     """Return whether a name can be stored."""
@@ -26,7 +24,7 @@ def check_name(name: str, what: str) -> str:
     if is_short(name):
         return name
     msg = f"{what} has a name of {_size(name)} bytes."
-    raise InvalidInput(msg, hint=LIMIT_HINT)
+    raise InvalidInput(msg, hint=f"A name has at most {LONGEST_NAME} bytes of UTF-8.")
 
 
 def shorten_name(name: str) -> str:

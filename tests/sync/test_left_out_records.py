@@ -1,4 +1,4 @@
-"""Names of another machine that are too long to be stored here."""
+"""Records that sync leaves out: with a name that is too long, or nested too deeply."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import orjson
 import pytest
 
 from lore.capture.message_capture import Conversation, capture
-from lore.errors import InvalidInput, SyncError
+from lore.errors import SyncError
 from lore.records import NewMessage, Part
-from lore.store import project_rows, sessions
-from lore.store.project_rows import ProjectLocation
+from lore.store import sessions, sync_rows
 from lore.sync.wire_format import has_long_name, parse_record
 from tests.sync.machines import Machine
+from tests.sync.test_replica import number, remember
 
 LONG = "/code/" + "x" * 1_024
 SHORT = {"path": "/code", "remote": "", "name": "code"}
@@ -82,16 +83,80 @@ def test_a_long_name_of_this_machine_is_not_sent(pair: tuple[Machine, Machine]) 
     assert {record["references"]["session"]["external_id"] for record in records} == {"harbor"}
 
 
-def test_a_project_with_a_long_name_is_refused(pair: tuple[Machine, Machine]) -> None:
-    one, _ = pair
-    for place in (ProjectLocation(LONG), ProjectLocation("/code", LONG)):
-        with pytest.raises(InvalidInput, match="has a name of"):
-            one.write(partial(project_rows.ensure_project_at, place=place, now=one.now()))
-
-
 def test_a_record_that_is_nested_without_end_has_no_long_name():
     references: Any = {"key": "k"}
     for _ in range(5_000):
         references = [references]
     assert not has_long_name({"references": references})
     assert has_long_name({"references": [{"path": LONG}]})
+
+
+def nest(levels: int) -> dict[str, Any]:
+    inner: dict[str, Any] = {"a": "deep"}
+    for _ in range(levels - 1):
+        inner = {"a": inner}
+    return inner
+
+
+def set_payload(machine: Machine, id_: str, levels: int) -> None:
+    body = orjson.dumps(nest(levels)).decode()
+    sql = "UPDATE fragments SET payload = :body WHERE n = :n"
+    machine.write(lambda db: db.run(sql, body=body, n=number(machine, id_)))
+
+
+def fragments_of(machine: Machine) -> dict[str, dict[str, Any]]:
+    return {one["key"]: one for one in page(machine) if one["kind"] == "fragment"}
+
+
+@pytest.fixture
+def gate_and_harbor(pair: tuple[Machine, Machine]) -> tuple[str, str]:
+    return remember(pair[0], "The gate is green."), remember(pair[0], "The harbor is deep.")
+
+
+def test_a_fragment_that_is_nested_too_deeply_is_not_sent(
+    pair: tuple[Machine, Machine],
+    gate_and_harbor: tuple[str, str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    one, other = pair
+    for id_, levels in zip(gate_and_harbor, (25, 26), strict=True):
+        set_payload(one, id_, levels)
+    assert fragments_of(one).keys() == {gate_and_harbor[0]}
+    (warning,) = caplog.messages
+    assert "1 records of this machine are left out" in warning
+    assert "30 levels" in warning
+    one.sync_with(other)
+    assert fragments_of(other).keys() == {gate_and_harbor[0]}
+    set_payload(one, gate_and_harbor[1], 25)
+    one.sync_with(other)
+    assert one.state() == other.state()
+
+
+def test_a_fragment_of_another_machine_that_is_nested_too_deeply_is_left_out(
+    pair: tuple[Machine, Machine],
+    gate_and_harbor: tuple[str, str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    one, other = pair
+    records = fragments_of(one)
+    deep = records[gate_and_harbor[0]]
+    deep["registers"]["text"][2]["payload"] = nest(26)
+    with pytest.raises(SyncError, match="nested deeper"):
+        parse_record(deep)
+    assert other.replica.apply(records.values(), via="one").received == 1
+    assert "1 records of another machine are left out" in caplog.text
+    assert fragments_of(other).keys() == {gate_and_harbor[1]}
+
+
+def test_a_kept_record_that_is_nested_too_deeply_is_dropped_once_its_kind_is_known(
+    pair: tuple[Machine, Machine], gate_and_harbor: tuple[str, str]
+) -> None:
+    one, other = pair
+    deep, shallow = fragments_of(one).values()
+    deep["registers"]["text"][2]["payload"] = nest(26)
+    for record in (deep, shallow):
+        body = orjson.dumps(record).decode()
+        other.write(partial(sync_rows.keep_record, kind="fragment", key=record["key"], body=body))
+    assert fragments_of(other).keys() == {shallow["key"]}
+    with other.database.read() as db:
+        assert list(sync_rows.kept_records(db)) == []
