@@ -397,6 +397,25 @@ def test_a_history_of_specstory_has_the_time_of_its_head_or_name(reading, databa
         assert message.created_at.isoformat() == "2025-12-06T19:04:39+00:00"
 
 
+def test_the_prompt_of_a_command_in_a_history_of_specstory_is_not_typed(
+    reading, database, tmp_path
+):
+    turns = (
+        ("User", "10:00:00", "Mend it."),
+        ("User", "10:00:00", "<command-message>pr-review</command-message>\n"
+         "<command-name>/pr-review</command-name>\n<command-args>151</command-args>"),
+        ("User", "10:00:00", "## Context\nAlways report each line."),
+        ("User", "10:00:01", "And the docs."),
+    )  # fmt: skip
+    head = SPECSTORY.partition("_**User")[0]
+    said = (f"_**{role} (2026-05-04 {at}Z)**_\n\n{text}\n" for role, at, text in turns)
+    path = tmp_path / "command.md"
+    path.write_text(head + "\n".join(said))
+    read_file(reading, path)
+    told = [each for each in shapes(database, "spec-1") if each[1] == "text"]
+    assert [text for _, _, text in told] == ["Mend it.", "/pr-review", "151", "And the docs."]
+
+
 def test_a_history_of_specstory_is_of_the_repository(reading, database, tmp_path):
     path = tmp_path / "almanac/.specstory/history/2026-05-04.md"
     path.parent.mkdir(parents=True)

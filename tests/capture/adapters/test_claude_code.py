@@ -158,13 +158,14 @@ def test_a_picture_in_a_line_of_the_programs_is_an_aside_too():
     assert (message.role, {part.kind for part in message.parts}) == ("system", {"aside"})
 
 
-def test_arguments_of_a_prompt_command_are_typed_text():
+def test_a_prompt_command_and_its_arguments_are_typed_text():
     (message,) = user(
         "<command-message>plan</command-message>\n<command-name>/plan</command-name>\n"
         "<command-args>look at the dates</command-args>"
     )
     assert message.role == "user"
-    assert [part.text for part in message.parts if part.kind == "text"] == ["look at the dates"]
+    typed = [part.text for part in message.parts if part.kind == "text"]
+    assert typed == ["/plan", "look at the dates"]
 
 
 def test_arguments_of_a_program_command_become_an_injected_part():

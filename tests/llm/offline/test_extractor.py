@@ -47,6 +47,8 @@ FIX = "`save()` now opens `report.csv` in binary mode, so the upload works on Wi
     [
         ("/review", False),
         ("/code-review", False),
+        ("/team:pr-review\n151", False),
+        ("Please code review the pull request.", False),
         ("You are a senior code reviewer. Review the changes below.", False),
         ("review PR 12", False),
         ("Please fix the upload, then review the README", True),

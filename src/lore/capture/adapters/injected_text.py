@@ -120,6 +120,14 @@ _HOOK_OUTPUT = re.compile(
 )
 """The output of a hook, as Claude Code gives it to the model."""
 
+_COMMAND = re.compile(
+    r"\s*<command-message>[^<>]{0,300}</command-message>\s*"
+    r"<command-name>(?P<name>/[\w:.-]{1,100})</command-name>\s*"
+    r"(?:<command-args>(?P<args>.{0,20000}?)</command-args>\s*)?\Z",
+    re.DOTALL,
+)
+"""A command that is a prompt, as Claude Code stores what a person typed: '/review 151'."""
+
 _REVIEW_COMMAND = (
     "You are a code reviewer. Your job is to review code changes and provide actionable feedback."
     "\n\n---\n\nInput:"
@@ -157,6 +165,9 @@ def split_typed(text: str, origin: Origin | None = None) -> tuple[Part, ...]:
     Attachments are found first. Anyone may have written them, so that tags inside them mean
     nothing, and their origin is a tool.
     """
+    if command := _COMMAND.match(text):
+        typed = [*_text_parts(command["name"], origin), *_text_parts(command["args"] or "", origin)]
+        return (injected_part(text[: command.start("name")]), *typed)
     if is_injected(text):
         return (injected_part(text),)
     if text.startswith(_REVIEW_COMMAND) and _REVIEW_RULES in text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -61,9 +61,14 @@ def read(path: Path, position: int) -> Iterator[SessionChunk]:
     context, at = _context(path, head)
     at = at or json_fields.modified_at(path)
     converted: list[NewMessage] = []
+    command_at: datetime | None = None
     for turn, pieces in turns:
         model, at = _model_and_time(turn["about"] or "", at)
+        if turn["role"] == "User" and at == command_at:  # the prompt of the command
+            converted.append(_injected(pieces, at))
+            continue
         converted += _convert(turn, pieces, at, model)
+        command_at = at if turn["role"] == "User" and _is_command(pieces) else None
     values = ([each.role, each.created_at.isoformat(), each.parts[0].text] for each in converted)
     keys = json_fields.repeat_keys(values)
     messages = (replace(each, key=key) for key, each in zip(keys, converted, strict=True))
@@ -78,8 +83,8 @@ _Pieces = list[tuple[str, str]]
 def _split(text: str) -> tuple[str, list[tuple[re.Match[str], _Pieces]]]:
     """Return the head of a file, and its turns.
 
-    A line begins a turn only outside of what a tool answered; a person's turn follows a rule, or is
-    the first. So a file that a tool read cannot begin one.
+    A line begins a turn only outside of what a tool answered; a person's turn follows a rule or
+    another turn of theirs, or is the first. So a file that a tool read cannot begin one.
     """
     head: list[str] = []
     turns: list[tuple[re.Match[str], _Pieces]] = []
@@ -88,7 +93,7 @@ def _split(text: str) -> tuple[str, list[tuple[re.Match[str], _Pieces]]]:
     while i < len(lines):
         line = lines[i]
         turn = _TURN.match(line)
-        if turn and (turn["role"] != "User" or not turns or _follows_rule(lines, i)):
+        if turn and (turn["role"] != "User" or _may_begin(turns, lines, i)):
             turns.append((turn, []))
         elif turns and (tool := _TOOL.match(line)):
             end = _find_tool_end(lines, i)
@@ -101,6 +106,11 @@ def _split(text: str) -> tuple[str, list[tuple[re.Match[str], _Pieces]]]:
             head.append(line)
         i += 1
     return "\n".join(head), turns
+
+
+def _may_begin(turns: Sequence[tuple[re.Match[str], _Pieces]], lines: list[str], i: int) -> bool:
+    """Return whether a person's turn may begin on a line."""
+    return not turns or turns[-1][0]["role"] == "User" or _follows_rule(lines, i)
 
 
 def _follows_rule(lines: list[str], place: int) -> bool:
@@ -189,6 +199,15 @@ def _convert(turn: re.Match[str], pieces: _Pieces, at: datetime, model: str) -> 
         text = _RULE.sub("", text.rstrip()) if i == len(pieces) - 1 else text
         messages += _spoken(text, at, model)
     return messages
+
+
+def _is_command(pieces: _Pieces) -> bool:
+    return _spoken_text(pieces).lstrip().startswith("<command-message>")
+
+
+def _injected(pieces: _Pieces, at: datetime) -> NewMessage:
+    part = injected_text.injected_part(_RULE.sub("", _spoken_text(pieces)).strip("\n"))
+    return NewMessage("system", (part,), at, origin="tool")
 
 
 def _spoken_text(pieces: _Pieces) -> str:
