@@ -89,6 +89,12 @@ def test_project_header_takes_precedence_over_the_prompt():
     assert folder_of(said({}, {}, told)) == "/code/almanac"
 
 
+def test_a_session_whose_name_is_too_long_to_be_stored_has_a_shorter_one():
+    client = find_client_session(said({"x-claude-code-session-id": "s" * (LONGEST_NAME + 1)}))
+    assert client
+    assert len(client.session) <= LONGEST_NAME
+
+
 def test_a_folder_that_is_too_long_to_be_stored_is_none():
     folder = "/" + "港" * (LONGEST_NAME // 3)
     for path, expected in ((folder, folder), (folder + "湾", "")):

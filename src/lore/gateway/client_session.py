@@ -26,7 +26,7 @@ from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
 from lore.records import ClientSession, Entry, Voice
 from lore.text import memory_tags
-from lore.text.name_limit import is_short
+from lore.text.name_limit import is_short, shorten_name
 
 PROJECT_HEADER = "x-lore-project"
 """Header with the working directory of an agent, URL-encoded; `lore run` sets it."""
@@ -86,7 +86,8 @@ def find_client_session(info: RequestInfo) -> ClientSession | None:
         name = find(info.headers, info.document)
         if name is not None:
             session, agent, parent = name
-            return ClientSession(session, agent, folder_of(info), parent)
+            folder = folder_of(info)
+            return ClientSession(shorten_name(session), agent, folder, shorten_name(parent))
     return None
 
 
