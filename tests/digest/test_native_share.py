@@ -171,6 +171,16 @@ def test_a_former_wording_leaves_the_file_with_what_is_forgotten(
     assert "zebra" not in shared
 
 
+@pytest.mark.parametrize("bad", ["Read \u200bthis.", "The key is [secret:token:abc]."])
+def test_what_an_entry_shows_of_a_long_text_has_nothing_hidden_and_no_secret(
+    memory, home, project, notes, bad
+):
+    memory.store(LONG, summary=bad, project=str(project))
+    memory.store(f"{LONG} {bad}", summary="A story.", project=str(project))
+    (change, _) = plan(memory, home, project).changes
+    assert (change.after or "").splitlines()[10:] == ["- 2026-05-13, fact: A story."]
+
+
 def test_a_full_index_is_left_as_it_is(memory, home, project, notes):
     memory.store(RULE, project=str(project))
     (notes / "MEMORY.md").write_text(INDEX * 200)

@@ -199,9 +199,9 @@ def _knowledge_for(db: Connection, agent: str, project: str) -> list[Fragment]:
         if fragment.kind in SECTIONS
         and _is_confirmed(fragment)
         and fragment.id not in disputed
-        and _REDACTION_MARK not in fragment.content
+        and _REDACTION_MARK not in _text(fragment)
         and not is_proposal(fragment.content)
-        and not hidden_text.find_hidden(fragment.content)
+        and not hidden_text.find_hidden(_text(fragment))
         and _normalize(fragment.content) not in had
     ]
     return sorted(listed, key=lambda one: (-one.trust, -one.importance, one.created_at, one.id))
