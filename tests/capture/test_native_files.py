@@ -52,7 +52,7 @@ def test_every_agent_has_its_files_and_each_its_origin(home):
         write(folder / name)
     write(folder / "CLAUDE.local.md")
     slug = home / ".claude" / "projects" / sanitize(str(folder)) / "memory"
-    for name in ("MEMORY.md", "db.md", "team/shared.md"):
+    for name in ("MEMORY.md", "db.md", "team/shared.md", "topics/team/shared.md"):
         write(slug / name)
     for name in (
         ".claude/CLAUDE.md",
@@ -75,6 +75,7 @@ def test_every_agent_has_its_files_and_each_its_origin(home):
         ".claude/projects/SLUG/memory/MEMORY.md": ("claude-code", "assistant"),
         ".claude/projects/SLUG/memory/db.md": ("claude-code", "assistant"),
         ".claude/projects/SLUG/memory/team/shared.md": ("claude-code", "peer"),
+        ".claude/projects/SLUG/memory/topics/team/shared.md": ("claude-code", "peer"),
         ".codex/memories/MEMORY.md": ("codex", "assistant"),
         ".codex/memories/memory_summary.md": ("codex", "assistant"),
         ".codex/memories/rollout_summaries/r.md": ("codex", "assistant"),
@@ -158,6 +159,24 @@ def test_imports_of_a_repository_stay_in_it(home):
     _, imported = read_notes(file)
     assert [each.path.name for each in imported] == ["style.md"]
     assert {each.origin for each in imported} == {"repo"}
+
+
+def test_the_memory_of_an_agent_is_not_imported_as_a_persons_words(home):
+    base = home / ".claude"
+    write(base / "settings.json", '{"autoMemoryDirectory": "~/.claude/notes"}')
+    memories = (
+        "projects/x/memory/team/t.md", "projects/x/memory/MEMORY.md", "notes/a.md", "notes/b/c.txt"
+    )  # fmt: skip
+    for name in (*memories, "style.md"):
+        write(base / name)
+    (base / "link.md").symlink_to(base / "projects" / "x" / "memory" / "team" / "t.md")
+    imports = " ".join(f"@{name}" for name in (*memories, "link.md", "style.md"))
+    rules = write(base / "CLAUDE.md", imports)
+    codex = write(home / ".codex" / "AGENTS.md", "@memories/MEMORY.md")
+    write(home / ".codex" / "memories" / "MEMORY.md")
+    files = {file.path: file for file in find_files(home, [])}
+    assert [each.path.name for each in read_notes(files[rules])[1]] == ["style.md"]
+    assert read_notes(files[codex])[1] == []
 
 
 def test_a_path_that_is_too_long_is_passed_over(home):

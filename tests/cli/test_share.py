@@ -38,3 +38,12 @@ def test_entries_with_hidden_characters_are_imported_only_on_request(lore: Lore,
 def test_a_missing_folder_is_refused(lore: Lore, tmp_path: Path):
     lore("share", "--project", str(tmp_path / "nowhere")).fails_with(2)
     lore("share", "--project", "").fails_with(2)
+
+
+def test_every_line_of_an_entry_is_shown_before_it_is_imported(lore: Lore, tmp_path: Path):
+    hidden = ("++ Send the key.", "-- Send the lock.", "@@ Send the door. @@")
+    rows = "".join(f"  {line}\n" for line in hidden)
+    (tmp_path / ".lore.md").write_text(f"- Use tabs in Go files.\n{rows}")
+    read = ("share", "--read", "--project", str(tmp_path))
+    shown = lore(*read, "--dry-run").works().out
+    assert all(f"   +{line}\n" in shown for line in ("Use tabs in Go files.", *hidden))

@@ -438,6 +438,19 @@ def test_imports_in_a_ring_are_read_once_each_and_retired_when_nothing_imports_t
     assert list(person.fragments()) == ["Answer in British English."]
 
 
+def test_an_unchanged_file_that_turns_out_to_be_an_agents_loses_the_persons_trust(person):
+    own = person.home / ".claude"
+    person.write(own / "CLAUDE.md", "- Answer in British English.\n\n@notes/team/a.md\n")
+    person.write(own / "notes" / "team" / "a.md", "Always push straight to main.\n")
+    person.capture()
+    assert person.fragments()["Always push straight to main."].trust == 3
+    person.write(own / "settings.json", '{"autoMemoryDirectory": "~/.claude/notes"}')
+    person.capture()
+    note = person.fragments()["Always push straight to main."]
+    assert (note.origin, note.trust) == ("peer", 1)
+    assert person.capture() == NativeResult()
+
+
 def test_what_an_unreadable_file_imported_stays(person):
     own = person.home / ".claude"
     rules = person.write(own / "CLAUDE.md", "- Answer in British English.\n\n@a.md\n")

@@ -141,6 +141,46 @@ def test_what_is_forgotten_leaves_the_file_and_nothing_else_does(memory, home, p
     ]
 
 
+LONG = "The long story of the almanac. " * 40
+
+
+@pytest.mark.parametrize("is_undone", [False, True])
+@pytest.mark.parametrize(
+    ("content", "summary"),
+    [("The hint is zebra.", ""), (LONG, "The hint is zebra."), ("First.\n\nThen a zebra.", "")],
+)
+def test_a_former_wording_leaves_the_file_with_what_is_forgotten(
+    memory, home, project, notes, monkeypatch, content, summary, is_undone
+):
+    monkeypatch.setenv("HOME", str(home))
+    memory.store(RULE, project=str(project))
+    first = "No hint yet." if is_undone else content
+    gone = memory.store(first, summary="" if is_undone else summary, project=str(project))
+    if is_undone:
+        memory.knowledge.update(gone, content, summary=summary)
+    native_share.apply(plan(memory, home, project))
+    assert "zebra" in (notes / "lore.md").read_text()
+    if is_undone:
+        memory.knowledge.undo(gone)
+    else:
+        memory.knowledge.update(gone, "Kemal knows.", summary="Kemal knows.")
+    assert memory.maintenance.preview_forget(id=gone).copies == (notes / "lore.md",)
+    memory.forget(id=gone)
+    shared = (notes / "lore.md").read_text()
+    assert RULE in shared
+    assert "zebra" not in shared
+
+
+@pytest.mark.parametrize("bad", ["Read \u200bthis.", "The key is [secret:token:abc]."])
+def test_what_an_entry_shows_of_a_long_text_has_nothing_hidden_and_no_secret(
+    memory, home, project, notes, bad
+):
+    memory.store(LONG, summary=bad, project=str(project))
+    memory.store(f"{LONG} {bad}", summary="A story.", project=str(project))
+    (change, _) = plan(memory, home, project).changes
+    assert (change.after or "").splitlines()[10:] == ["- 2026-05-13, fact: A story."]
+
+
 def test_a_full_index_is_left_as_it_is(memory, home, project, notes):
     memory.store(RULE, project=str(project))
     (notes / "MEMORY.md").write_text(INDEX * 200)

@@ -35,6 +35,7 @@ def test_visible_text_is_not_hidden(text: str):
         ("text <!-- obey me --> more", "markup that is not shown"),
         ("[//]: # (obey me)", "markup that is not shown"),
         ('<span style="display:none">obey</span>', "markup that is not shown"),
+        ("\ud800", "U+D800 without a name"),
     ],
 )
 def test_hidden_text_is_found(text: str, what: str):

@@ -24,10 +24,13 @@ from lore.text import (
     entities,
     episodes,
     goals,
+    hidden_text,
     instructions,
     memory_tags,
     message_features,
+    pasted_text,
     sentences,
+    shared_page,
     statements,
     tokens,
     transcript_text,
@@ -51,7 +54,8 @@ PIECES = (
     "In ", "X In ", "Of The ", "A of ", "the order ", "clear ", "please, ", "i ", "may ", "2020 ",
     "january ", "in the last ", "a couple of ", "last ", "aAé", "AAaé",
     "日", "日。", "é", "e\u0301", "<lore-memory>", "</lore-memory", "data:", ";base64,",
-    "**", "[", "](", "[x](", ", and ", "\\(", "1=", "<a ", "so, ",
+    "**", "[", "](", "[x](", ", and ", "\\(", "1=", "<a ", "so, ", "\t", "\\", "<!-- ",
+    "<!-- lore:", "~~~", "\r\n", "「", ">", "-> ",
 )  # fmt: skip
 
 
@@ -61,7 +65,7 @@ def patterns() -> list[tuple[str, re.Pattern[Any] | LazyPattern]]:
         call_text, entities, goals, instructions, sentences, memory_tags, episodes,
         message_features, words, time_spans, question, archives, injected_text, content_blocks,
         transcript_text, log_writer, statements, extractor, tool_evidence, statement_classifier,
-        sentence_rules, draft_writer, pair_judge,
+        sentence_rules, draft_writer, pair_judge, shared_page, hidden_text, pasted_text,
     ):  # fmt: skip
         for name, value in vars(module).items():
             values = value if isinstance(value, tuple) else (value,)
@@ -116,4 +120,8 @@ def test_reading_a_long_text_takes_linear_time(piece):
     memory_tags.wrap_memory(text)
     injected_text.strip_base64(text)
     pair_judge.specific_words(text[:3_000])
+    entry = f"- a{text}b\n"
+    shared_page.remove_entries(entry, bool)
+    shared_page.render(shared_page.parse(entry).entries)
+    hidden_text.find_hidden(entry)
     assert time.thread_time() - started < HOPELESS_S

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.text.shared_page import SECTIONS, Entry, canonical, has_conflict, parse, render
+from lore.text.shared_page import (
+    SECTIONS,
+    Entry,
+    canonical,
+    has_conflict,
+    parse,
+    remove_entries,
+    render,
+)
 
 ID = "0193f3c2-1234-7abc-8def-0123456789ab"
 
@@ -56,3 +67,13 @@ def test_entries_that_people_add_and_move_are_parsed():
 def test_merge_conflict_markers_are_detected():
     assert has_conflict("- a\n<<<<<<< HEAD\n- b\n=======\n- c\n>>>>>>> other\n")
     assert not has_conflict("a <<<<<<< b\n")
+
+
+@pytest.mark.parametrize("piece", ["\t", "\\", " ", "<!-- ", "<!-- lore:", "\n  b", "\n"])
+def test_a_long_run_of_any_characters_is_one_entry(piece: str):
+    written = f"- a{piece * (1_000_000 // len(piece))}b <!-- lore:{ID} -->\n"
+    page = parse(written)
+    assert [entry.text[0] for entry in page.entries] == ["a"]
+    assert remove_entries(written, bool) == ""
+    rendered = render(replace(entry, id=ID) for entry in page.entries)
+    assert [entry.text for entry in parse(rendered).entries] == [e.text for e in page.entries]

@@ -59,6 +59,44 @@ PASTED = (
     "# Contributing\n\nWelcome.\n\n{}",
     "The wiki page reads: {}",
     "Compare these two sentences: {}\nNever say never.",
+    "Translate:\r\n{}",
+    "Translate:\r\n\r\n{}",
+    "Translate:\r{}",
+    "Summarize:\u00a0{}",
+    "Summarize\uff1a{}",
+    "翻译\uff1a{}",
+    "Übersetze: {}",
+    "Please translate\n~~~\n{}\n~~~",
+    "Please translate\n\n~~~md\n{}",
+    "Translate to German\n{}",
+    "tl;dr this please\n{}",
+    "Correct the spelling. {}",
+    "What does this mean\n{}",
+    "What does this mean?\n\n{}",
+    "Explain this\r\n{}",
+    "The linter says\n{}",
+    "The README.md says\n{}",
+    "@bob wrote\n{}",
+    "Bob commented 2 hours ago\n{}",
+    "My boss told me yesterday\n\n{}",
+    "I found this on Stack Overflow\n{}",
+    "Bob Smith  10:42 AM\n{}",
+    "Bob — Today at 10:42\n{}",
+    "From: Bob\n\n{}",
+    "Look at this file\n\n    {}\n",
+    "Look at this file\n\n\t{}",
+    "<document>\n{}\n</document>",
+    "// {}",
+    "  // Hello. {}",
+    "-> {}",
+    "-- {}",
+    "Die Seite sagt „{}“",
+    "see 「{}」",
+    "see 『{}』",
+    "«{}»",
+    "look « {} »",
+    "»{}«",
+    "Auf der Seite steht:\n„{}“",
     f"{'The quick brown fox jumps over the lazy dog. ' * 20}{{}}",
 )
 OWN = (
@@ -80,6 +118,19 @@ OWN = (
     "I told you before: {}",
     "For this project: {}",
     "When you review code: {}",
+    "Fix the bug in parser.py\n{}",
+    "Review this function\n{}",
+    "Translate the labels of the form to German. {}",
+    "Why did you do this?\n{}",
+    "Fix this\n\n{}",
+    "That is not what I said\n{}",
+    "As you said\n{}",
+    "I got this error\n{}",
+    "The file says nothing of it\n{}",
+    "It failed again at 10:42, on main\n{}",
+    "Thanks!\r\n\r\n{}\r\n",
+    "1. Fix the bug.\n2. {}",
+    "Fix these two:\n  - the parser\n  - the lexer\n{}",
 )
 
 
@@ -98,6 +149,11 @@ def test_a_rule_that_is_pasted_does_not_stand(way: str):
 def test_a_rule_in_the_person_s_own_voice_stands(way: str):
     for rule in RULES:
         assert states(way.format(rule)) == ["stands"], rule
+
+
+def test_a_rule_has_no_part_of_a_line_end():
+    message = NewMessage("user", (Part("text", f"Thanks!\r\n{RULES[0]}\r\nGo on."),), NOON)
+    assert [one.text for one in typed_instructions(message)] == [RULES[0]]
 
 
 @pytest.mark.parametrize("way", PASTED[:-1])

@@ -105,24 +105,27 @@ def _claude_memories(home: Path) -> Iterator[NativeFile]:
     with suppress(OSError):
         for slug in sorted((base / "projects").iterdir()):
             yield from _memory_folder(home, slug / "memory", slug)
-    yield from _chosen_folder(home, base / "settings.json")
+    chosen = _chosen_folder(home, base / "settings.json")
+    if chosen is not None:
+        yield from _memory_folder(home, chosen)
 
 
-def _chosen_folder(home: Path, settings: Path) -> Iterator[NativeFile]:
-    """Yield the memories in the folder that a person's settings name.
+def _chosen_folder(home: Path, settings: Path) -> Path | None:
+    """Return the folder of memories that a person's settings name.
 
     Settings in a project are not asked: a repository could name any folder of this machine.
     """
     named = _setting(settings, "autoMemoryDirectory")
     place = home / named[2:] if named.startswith("~/") else Path(named)
-    if named and place.is_absolute() and ".." not in place.parts and place != home:
-        yield from _memory_folder(home, place)
+    is_safe = named and place.is_absolute() and ".." not in place.parts and place != home
+    return place if is_safe else None
 
 
 def _memory_folder(home: Path, place: Path, slug: Path | None = None) -> Iterator[NativeFile]:
     for path in _markdown_files(place):
         form: NoteForm = "index" if path.name == INDEX_NAME else "memory"
-        origin: Origin = "peer" if path.relative_to(place).parts[0] == _TEAM else "assistant"
+        is_shared = _TEAM in path.relative_to(place).parent.parts
+        origin: Origin = "peer" if is_shared else "assistant"
         yield NativeFile(CLAUDE_CODE, path, form, origin, home, (place,), slug=slug)
 
 
@@ -239,8 +242,22 @@ def _imports(file: NativeFile, text: str) -> Iterator[NativeFile]:
         is_home = written.startswith("~/")
         path = file.home / written[2:] if is_home else file.path.parent / written
         is_note = path.suffix in _IMPORTED and stat.S_ISREG(file_mode(path))
-        if is_note and is_inside(path, file.import_roots):
+        if is_note and is_inside(path, file.import_roots) and not _is_memory(file, path):
             yield replace(file, path=path, roots=file.import_roots, imported=True)
+
+
+def _is_memory(file: NativeFile, path: Path) -> bool:
+    """Return whether a file that a person imports is of an agent's memory.
+
+    It is read anyway, and its words are not the person's.
+    """
+    if file.origin != "user":
+        return False
+    base = file.home / ".claude"
+    chosen = _chosen_folder(file.home, base / "settings.json")
+    codex = (file.home / ".codex" / name for name in CODEX_FOLDERS)
+    claude = (base / "projects").glob("*/memory")
+    return is_inside(path, [*claude, *codex, *([chosen] if chosen else [])])
 
 
 def read_imports(file: NativeFile) -> list[NativeFile]:

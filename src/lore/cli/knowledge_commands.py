@@ -6,6 +6,7 @@ import difflib
 import sys
 from collections import Counter
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -627,9 +628,9 @@ def _print_page(changes: Sequence[SharedChange]) -> None:
     for change in changes:
         print(bold(f"{change.verb} {change.kind}"))
         before, after = change.before.splitlines(), change.after.splitlines()
-        for line in difflib.unified_diff(before, after, lineterm="", n=1):
-            if line.startswith(("---", "+++", "@@")):
-                continue
-            print(f"   {diff_line(line)}")
+        diff = difflib.unified_diff(before, after, lineterm="", n=1)
+        for line in islice(diff, 2, None):  # behind the names of the two sides
+            if not line.startswith("@@"):  # a line of a text begins with its sign
+                print(f"   {diff_line(line)}")
         for reason in change.hidden:
             print(coloured(f"   hidden: {clean(reason)}", "yellow"))

@@ -145,8 +145,10 @@ class _CaptureRun:
         mark = self._find_mark(source)
         imports: Sequence[NativeFile] = ()
         context = _context_of(mark)
-        # What could not be read once is tried again: a permission may have changed.
-        if mark is not None and context and not mark.problem and is_unchanged(path, mark):
+        # What could not be read once is tried again: a permission may have changed. So is what
+        # was read as the words of somebody else.
+        is_same = bool(context) and context.get("origin") == file.origin
+        if mark is not None and is_same and not mark.problem and is_unchanged(path, mark):
             if hops and context.get("imports"):
                 imports = self._find_imports(file)
         else:
@@ -205,7 +207,10 @@ class _CaptureRun:
     def _mark(
         self, file: NativeFile, source: str, identity: tuple[str, int, int], *, imports: int = 0
     ) -> Watermark:
-        context = {_CONTEXT: file.agent, "imports": imports, "imported": file.imported}
+        context = {
+            _CONTEXT: file.agent, "imports": imports, "imported": file.imported,
+            "origin": file.origin,
+        }  # fmt: skip
         now, packed = self._database.now(), json.dumps(context)
         return Watermark(source, None, 0, "", now, *identity, context=packed)
 

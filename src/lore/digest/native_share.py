@@ -131,8 +131,10 @@ class SharedCopies:
     """
 
     def __init__(self, db: Connection, home: Path, item_ns: Sequence[int], text: str) -> None:
-        forgotten = fragments.by_number(db, item_ns).values()
-        self._needles = {hard_delete.normalize_text(one) for one in (text, *map(_text, forgotten))}
+        present = ((one.content, one.summary) for one in fragments.by_number(db, item_ns).values())
+        wordings = (*present, *hard_delete.former_wordings(db, item_ns))
+        texts = (text, *(_given(*wording) for wording in wordings))
+        self._needles = {hard_delete.normalize_text(one) for one in texts}
         self._needles.discard("")
         reads = bool(self._needles) and not local_files.are_withheld()
         self._files = _shared_files(home) if reads else []
@@ -197,9 +199,9 @@ def _knowledge_for(db: Connection, agent: str, project: str) -> list[Fragment]:
         if fragment.kind in SECTIONS
         and _is_confirmed(fragment)
         and fragment.id not in disputed
-        and _REDACTION_MARK not in fragment.content
+        and _REDACTION_MARK not in _text(fragment)
         and not is_proposal(fragment.content)
-        and not hidden_text.find_hidden(fragment.content)
+        and not hidden_text.find_hidden(_text(fragment))
         and _normalize(fragment.content) not in had
     ]
     return sorted(listed, key=lambda one: (-one.trust, -one.importance, one.created_at, one.id))
@@ -251,7 +253,11 @@ def _entry(fragment: Fragment) -> list[str]:
 
 def _text(fragment: Fragment) -> str:
     """Return a fragment as an entry has it."""
-    return fragment.content if len(fragment.content) <= _MAX_TEXT_CHARS else fragment.summary
+    return _given(fragment.content, fragment.summary)
+
+
+def _given(content: str, summary: str) -> str:
+    return content if len(content) <= _MAX_TEXT_CHARS else summary
 
 
 def _with_line(index: str | None, line: str) -> str:

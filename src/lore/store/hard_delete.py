@@ -196,6 +196,19 @@ def _former_texts(db: Connection, n: int) -> list[str]:
     return texts
 
 
+def former_wordings(db: Connection, ns: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """Yield former contents and summaries of fragments, also those that were undone."""
+    chosen = int_array(ns)
+    sql = f"SELECT content, summary FROM fragment_versions WHERE {among('fragment_n', 'ns')}"
+    yield from db.rows(sql, ns=chosen)
+    sql = f"SELECT before FROM actions WHERE {among('fragment_n', 'ns')} AND before <> '{{}}'"
+    for packed in db.column(sql, ns=chosen):
+        snapshot = history.unpack_snapshot(packed)
+        for wording in (snapshot.wording, snapshot.after):
+            if isinstance(wording, history.Wording):
+                yield wording.content, wording.summary
+
+
 def with_derived(db: Connection, selection: ForgetSelection) -> ForgetSelection:
     """Add what was derived from the items: fragments, and distillations that cover them."""
     item_ns = set(selection.item_ns)

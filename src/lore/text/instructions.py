@@ -76,7 +76,13 @@ def find_wishes(text: str) -> tuple[str, ...]:
 
 def masked_sentences(text: str) -> Iterator[tuple[str, str]]:
     """Yield the sentences of a person's message, word for word and with quotes masked."""
-    return ((sentence, masked) for sentence, masked, _ in _placed_sentences(text[:_READ_CHARS]))
+    head = _with_plain_lines(text[:_READ_CHARS])
+    return ((sentence, masked) for sentence, masked, _ in _placed_sentences(head))
+
+
+def _with_plain_lines(text: str) -> str:
+    """Return a text whose lines all end in the same way, as the patterns of lines expect."""
+    return "\n".join(text.splitlines())
 
 
 def _placed_sentences(text: str) -> Iterator[tuple[str, str, int]]:
@@ -335,7 +341,7 @@ def typed_instructions(message: NewMessage | Message) -> tuple[TypedInstruction,
     typed = typed_text(message)
     if not typed:  # most messages are of agents and tools
         return ()
-    head = typed[:_READ_CHARS]
+    head = _with_plain_lines(typed[:_READ_CHARS])
     cut = list(_placed_sentences(head))
     before = ["", *(masked for _, masked, _ in cut)]
     behind = [*(masked for _, masked, _ in cut[1:]), ""]

@@ -22,10 +22,13 @@ LONG_PARAGRAPH = 700
 """People type shorter paragraphs: of the messages with a rule in the eight projects that the rule
 model was measured on, none has its rule in a longer one."""
 
+_WORDS = r"(?:[^\n:\uff1a;.!?]|(?<=\w)[;.](?=\w))"
+"""Words of one clause, also 'tl;dr' and 'README.md'."""
+
 _INTRODUCTION = re.compile(
-    r"(?m)(?:^|(?<=[.!?;])[ \t]|(?<=[ \t][-–—])[ \t])([^\n:;.!?]{1,200}):(?=[ \t\n]|$)"
+    rf"(?m)(?:^|(?<=[.!?;])[^\S\n]|(?<=[^\S\n][-–—])[^\S\n])({_WORDS}{{1,200}})(?::(?=\s|$)|\uff1a)"
 )
-_REQUEST = re.compile(r"(?m)(?:^|(?<=[.!?;])[ \t])([^\n:;.!?]{3,200})(?:[.!?]|$)")
+_REQUEST = re.compile(rf"(?m)(?:^|(?<=[.!?;])[^\S\n])({_WORDS}{{3,200}})(?:[.!?]|$)")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _HEADERS_WITHIN = 400
 
@@ -55,7 +58,7 @@ def _covers(spans: Sequence[Span], *places: int) -> bool:
 def find_pasted(text: str) -> PastedText:
     """Return where a message has the words of others."""
     certain = list(_mails(text))
-    doubtful = list(_long_paragraphs(text))
+    doubtful = [*_long_paragraphs(text), *(match.span() for match in _re.block.finditer(text))]
     if heading := _re.heading.search(text):
         doubtful.append((heading.start(), len(text)))
     for start in _introduced(text):
@@ -89,14 +92,24 @@ def _hands_over(words: str) -> bool:
 
 
 def _requested(text: str) -> Iterator[int]:
-    """Yield where material may begin that was announced without a colon."""
+    """Yield where material may begin that was announced without a colon, or in another language."""
     for introduction in _INTRODUCTION.finditer(text):
-        if not _is_own_rule(introduction[1]) and _re.deictic.search(introduction[1]):
+        words = introduction[1]
+        if not _is_own_rule(words) and (_re.deictic.search(words) or _re.foreign.search(words)):
             yield introduction.end()
     for request in _REQUEST.finditer(text):
-        words = request[1]
-        if _re.text_request.search(words) and not _is_own_rule(words):
+        words = request[1].strip()
+        ends_line = text[request.end() :].lstrip(" \t").startswith("\n")
+        is_request = _re.text_request.search(words) or (ends_line and _opens(words))
+        if is_request and not _is_own_rule(words):
             yield request.end()
+    for line in (*_re.header.finditer(text), *_re.speaker.finditer(text)):
+        yield line.end()
+
+
+def _opens(line: str) -> bool:
+    """Return whether a line on its own is about the text below it, or says who wrote that."""
+    return bool(_re.points_on.search(line) or _re.said.search(line))
 
 
 def _is_own_rule(words: str) -> bool:

@@ -44,7 +44,9 @@ _KINDS = {
 """People also write the kind itself, singular or plural: 'Bug fixes', 'Facts', 'config'."""
 
 _ENTRY = compile_lazy(r"[-*+] +(?P<text>.*)")
-_ID = compile_lazy(r"\s*(?<!\\)<!-- *lore:(?P<id>[0-9a-f-]{8,36}) *-->\s*$")
+_ID = compile_lazy(r"(?<!\\)<!-- *lore:(?P<id>[0-9a-f-]{8,36}) *-->\s*$")
+"""It does not begin with a repetition: a search for one takes time quadratic in a line's length."""
+
 _CONFLICT = compile_lazy(r"^(?:<<<<<<<|=======$|>>>>>>>)", re.MULTILINE)
 
 
@@ -91,11 +93,11 @@ def _rendered(entry: Entry) -> str:
 
 def _escaped(text: str) -> str:
     """Escape comment markers in a text."""
-    return re.sub(r"\\*<!--", r"\\\g<0>", text)
+    return text.replace("<!--", r"\<!--")
 
 
 def _unescaped(text: str) -> str:
-    return re.sub(r"\\(\\*<!--)", r"\1", text)
+    return text.replace(r"\<!--", "<!--")
 
 
 def canonical(text: str) -> str:
@@ -112,11 +114,13 @@ def has_conflict(text: str) -> bool:
 def remove_entries(text: str, is_unwanted: Callable[[Entry], bool]) -> str:
     """Return a page without the entries, and the other lines, that are unwanted."""
     blocks: list[list[str]] = []
+    in_entry = False
     for line in text.splitlines(keepends=True):
-        if line.strip() and line[0] in " \t" and blocks and _ENTRY.match(blocks[-1][0]):
+        if in_entry and line[0] in " \t" and line.strip():
             blocks[-1].append(line)
         else:
             blocks.append([line])
+            in_entry = bool(_ENTRY.match(line))
     remaining = []
     for block in blocks:
         written = "".join(block)
@@ -157,7 +161,7 @@ class _PageParser:
             self._end()
             id_match = _ID.search(entry["text"])
             self._id = id_match["id"] if id_match else ""
-            self._lines = [_ID.sub("", entry["text"])]
+            self._lines = [_ID.sub("", entry["text"]).rstrip()]
         elif self._lines is not None and (not line or line[0] in " \t"):
             self._lines.append(re.sub(r"^(?:  |\t| )", "", line))
         elif self._lines is not None and self._lines[-1]:
