@@ -525,7 +525,7 @@ def derive_links(db: Connection, link: Replacement) -> list[Replacement]:
     return [*repeated, *(one for made in _links_of_fragments(db, repeated) for one in made)]
 
 
-def find_retold(db: Connection, link: Replacement) -> list[Replacement]:
+def find_paraphrases(db: Connection, link: Replacement) -> list[Replacement]:
     """Return possible links of the fragments that tell a replaced statement in other words.
 
     A chat wrote them, of the message that has the statement and perhaps of others; it has to say
@@ -533,14 +533,14 @@ def find_retold(db: Connection, link: Replacement) -> list[Replacement]:
     """
     older, newer = (replacements.place_of(db, n).id for n in (link.older_n, link.newer_n))
     derived = replacements.derived_fragments(db, [older, newer])
-    retold = link._replace(relation="possible", certainty=POSSIBLE, statements=1)
+    possible = link._replace(relation="possible", certainty=POSSIBLE, statements=1)
     return [
         candidate
         for n, content in derived.get(older, {}).items()
         if n not in derived.get(newer, {})
         and not replacements.is_same_statement(link.older_text, content)
         and not replacements.find_pair(
-            db, candidate := retold._replace(older_n=n, older_text=content)
+            db, candidate := possible._replace(older_n=n, older_text=content)
         )
     ]
 

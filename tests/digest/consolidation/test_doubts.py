@@ -193,13 +193,13 @@ def tell_in_other_words(memory: Memory, *texts: str) -> None:
 
 def test_fragments_that_tell_a_replaced_statement_are_judged_next(memory: Memory):
     link(memory, "possible")
-    retold = "Analytics of the ads project are stored in a Redshift cluster."
-    tell_in_other_words(memory, retold)
+    paraphrase = "Analytics of the ads project are stored in a Redshift cluster."
+    tell_in_other_words(memory, paraphrase)
     chat = FakeChat("changes")
     report = contradict(memory, chat)
-    assert chat.asked == [(OLD, NEW), (retold, NEW)]
+    assert chat.asked == [(OLD, NEW), (paraphrase, NEW)]
     assert relations(memory) == ["replaces", "replaces"]
-    assert report.counts["retold statements"] == 1
+    assert report.counts["paraphrases to judge"] == 1
     contradict(memory, chat)
     assert len(chat.asked) == 2
 

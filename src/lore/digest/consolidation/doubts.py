@@ -91,8 +91,8 @@ def _describe(db: Connection, links: Sequence[tuple[int, Replacement]]) -> Itera
         return None
 
     for n, link in links:
-        is_retold = link.relation == "possible" and link.older_n in by_number
-        if link.newer_n not in claims or not (link.older_n in claims or is_retold):
+        is_paraphrase = link.relation == "possible" and link.older_n in by_number
+        if link.newer_n not in claims or not (link.older_n in claims or is_paraphrase):
             continue
         older = describe(link.older_n, link.older_text)
         newer = describe(link.newer_n, link.newer_text)
@@ -122,8 +122,8 @@ def _settle(
             inserts = relation in ("replaces", "partly")
             reversible_changes.record_settled(db, settled, recorder, inserts=inserts)
         if relation != "dismissed":
-            retold = replacement.find_retold(db, doubt.link)
-            run.count("retold statements", replacements.record(db, (), retold))
+            paraphrases = replacement.find_paraphrases(db, doubt.link)
+            run.count("paraphrases to judge", replacements.record(db, (), paraphrases))
         if relation == "replaces":
             run.count("statements replaced")
             run.report_line(_report(db, doubt.link))
