@@ -74,7 +74,7 @@ HITS = (
 
 
 def asked() -> dict[str, ChatRequest]:
-    """Ask all eight questions, and return what was sent."""
+    """Ask all nine questions, and return what was sent."""
     chat = ScriptedChat(
         "[11] Mara: asked",
         "Current state:\nAll is well",
@@ -84,6 +84,7 @@ def asked() -> dict[str, ChatRequest]:
         '{"verdicts": []}',
         '{"sentences": []}',
         "{}",
+        '{"verdicts": []}',
     )
     digesting = summarizer(chat)
     digesting.observe(TALK, limit_tokens=400)
@@ -95,6 +96,7 @@ def asked() -> dict[str, ChatRequest]:
     digesting.judge([(OLD, NEW)])
     digesting.answer("On which port does harbor run?\n[9] user", HITS)
     digesting.generalize(["Goal: one\nOutcome: success", "Goal: two\n[9] user"])
+    digesting.check([OLD, NEW], EXCHANGE.messages)
     names = [prompt.name for prompt in PROMPTS]
     return dict(zip(names, chat.asked, strict=True))
 

@@ -20,6 +20,7 @@ GOOD = {
     "overview": "Harbor is deployed with ops/deploy.sh.",
     "reflect": '{"insight": "Deploys fail on Fridays.", "from_items": [1, 2]}',
     "judge": '{"verdicts": [{"pair": 1, "verdict": "changes"}]}',
+    "check": '{"verdicts": [{"fact": 1, "verdict": "overturned"}]}',
     "ask": '{"sentences": [{"text": "With ops/deploy.sh.", "from_items": [1]}]}',
 }
 STATUSES = (

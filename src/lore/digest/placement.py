@@ -224,15 +224,15 @@ def applying(db: Connection, candidates: Sequence[Candidate], scope: int | None)
 
 
 def load_candidates(db: Connection, neighbours: Sequence[Neighbour]) -> list[Candidate]:
-    """Return the neighbours that are neither deleted nor superseded, nearest first.
+    """Return the neighbours that are neither deleted, archived nor superseded, nearest first.
 
     Faded ones are included: what is learned again is not new.
     """
     best: dict[int, float] = {}
     for one in neighbours:
         best[one.n] = max(one.cosine, best.get(one.n, -1.0))
-    deleted = fragments.deletion_times(db, list(best))
-    there = fragments.by_number(db, sorted(best.keys() - deleted))
+    gone = fragments.deletion_times(db, list(best)).keys() | fragments.archived_of(db, list(best))
+    there = fragments.by_number(db, sorted(best.keys() - gone))
     standing = [
         Candidate(n, best[n], fragment)
         for n, fragment in there.items()

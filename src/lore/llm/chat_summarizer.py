@@ -1,4 +1,4 @@
-"""A summarizer that asks a chat model: eight prompts, validated answers, and a cost ledger."""
+"""A summarizer that asks a chat model: nine prompts, validated answers, and a cost ledger."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from lore.llm import prompt_templates, structured_output
 from lore.llm.chat import Chat, ChatMessage, ChatRequest, ChatResponse, Ledger, Usage
 from lore.llm.quote_check import Grounding
 from lore.llm.retry import RetryPolicy, send_with_retry
-from lore.llm.structured_output import Facts, Insight, Reply, Taught, Verdicts
+from lore.llm.structured_output import CheckedFacts, Facts, Insight, Reply, Taught, Verdicts
 from lore.records import (
     CitedSentence,
     Extract,
+    FactVerdict,
     Fragment,
     Hit,
     JudgedPair,
     Log,
     LogLine,
+    MessageText,
     RequestCost,
     Segment,
     TokenUse,
@@ -117,7 +119,7 @@ class ChatSummarizer:
         beside = (*exchange.earlier, *prompt_templates.select_after(exchange))
         return structured_output.facts_to_extracts(
             facts,
-            Grounding(exchange.messages, beside, f"{exchange.project} {exchange.branch}"),
+            Grounding(exchange.messages, beside, exchange.branch),
             clean_output,
             prompt_templates.label_known(exchange),
         )
@@ -136,6 +138,24 @@ class ChatSummarizer:
         if len(cited) < min(2, len(cluster)):
             return ""
         return tokens.clip(clean_output(answer.insight).strip(), INSIGHT_TOKENS)
+
+    def check(self, facts: Sequence[Fragment], said: Sequence[MessageText]) -> list[FactVerdict]:
+        """Return for each fact of a session whether it is worth keeping at the end of it.
+
+        A fact with no verdict, or with several, is kept.
+        """
+        record = prompt_templates.render_facts(facts, said)
+        answer = self._request_value(
+            prompt_templates.CHECK, record, CheckedFacts, SHORT_TOKENS, facts=len(facts)
+        )
+        by_fact: dict[int, set[FactVerdict]] = {}
+        for checked in answer.verdicts:
+            by_fact.setdefault(checked.fact, set()).add(checked.verdict)
+        verdicts: list[FactVerdict] = []
+        for number in range(1, len(facts) + 1):
+            (verdict, *others) = by_fact.get(number) or {"keep"}
+            verdicts.append("keep" if others else verdict)
+        return verdicts
 
     def judge(self, pairs: Sequence[JudgedPair]) -> list[Verdict | None]:
         """Return what the newer one of each pair does to the older one; None if unknown."""

@@ -64,7 +64,8 @@ REFLECT = _load("reflect", 1)
 JUDGE = _load("judge", 3)
 ASK = _load("ask", 2)
 GENERALIZE = _load("generalize", 1)
-PROMPTS = (OBSERVE, CONDENSE, EXTRACT, OVERVIEW, REFLECT, JUDGE, ASK, GENERALIZE)
+CHECK = _load("check", 1)
+PROMPTS = (OBSERVE, CONDENSE, EXTRACT, OVERVIEW, REFLECT, JUDGE, ASK, GENERALIZE, CHECK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +199,19 @@ def render_fragments(fragments: Sequence[Fragment], *, first: int = 0) -> str:
         for number, one in enumerate(fragments, first)
     ]
     return "\n".join(items)
+
+
+def render_facts(facts: Sequence[Fragment], said: Sequence[MessageText]) -> str:
+    """Return what was said in a session, the last of it if it is too long, and numbered facts."""
+    numbered = render_fragments(facts, first=1)
+    items: list[str] = []
+    left = _MAX_RECORD_CHARS - len(numbered)
+    for one in reversed(said):
+        items.append(_render_beside("said", one))
+        left -= len(items[-1])
+        if left < 0:
+            break
+    return "\n".join([*reversed(items), numbered])
 
 
 def render_pairs(pairs: Sequence[JudgedPair]) -> str:

@@ -48,13 +48,13 @@ class Grounding:
     """The messages of a segment, indexed by their words.
 
     `beside` are messages around it: no statement may name them as its source, but what is only in
-    them has no more trust than they have. `names` are those of the project and the branch, which
-    anyone may have chosen: what only they say is no fact.
+    them has no more trust than they have. Anyone may have chosen the name of the `branch`: what
+    only that says is no fact.
     """
 
     messages: Sequence[MessageText]
     beside: Sequence[MessageText] = ()
-    names: str = ""
+    branch: str = ""
 
     @cached_property
     def _all(self) -> tuple[MessageText, ...]:
@@ -93,7 +93,7 @@ class Grounding:
         repeats of a fragment that is `known`, with as much trust, needs no source: a correction
         says all of it again. What it adds needs one all the more.
         """
-        if not named or self._is_of_names(text):
+        if not named or self._is_of_branch(text):
             return ()
         known_words = self._repeated_words(text, named, known)
         sources = self.sources_of(text, named, beside=beside, known_words=known_words)
@@ -104,11 +104,15 @@ class Grounding:
             return self._voices_of(text, sources, beside, known_words) or self._blamed(sources)
         return sources
 
-    def _is_of_names(self, text: str) -> bool:
-        """Return whether a text has words of project and branch that no message has."""
+    def _is_of_branch(self, text: str) -> bool:
+        """Return whether a text says what only the name of the branch does, beyond naming it."""
+        branch = self.branch.lower()
+        if not branch:
+            return False
         heard = frozenset[str]().union(*self._words.values())
-        only_named = (_content_words(text) & _content_words(self.names)) - heard
-        return bool(_identifiers(only_named)) or len(only_named) > MAX_UNSOURCED
+        unheard = _content_words(text.lower().replace(branch, " ")) - heard
+        of_branch = unheard & _content_words(re.sub(r"[^\w.]+|_", " ", branch))
+        return bool(_contained(_identifiers(unheard), branch)) or len(of_branch) > MAX_UNSOURCED
 
     @cached_property
     def _hostile(self) -> tuple[MessageText, ...]:

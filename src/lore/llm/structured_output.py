@@ -15,7 +15,14 @@ from lore import payloads
 from lore.llm.chat import ChatResponse, Usage
 from lore.llm.quote_check import Grounding
 from lore.payloads import SCHEMAS, Payload
-from lore.records import UNASKED_TRUST, EdgeKind, Extract, Fragment, FragmentKind
+from lore.records import (
+    UNASKED_TRUST,
+    EdgeKind,
+    Extract,
+    FactVerdict,
+    Fragment,
+    FragmentKind,
+)
 from lore.text import sentences
 
 
@@ -142,6 +149,19 @@ class Verdicts(Answer):
     """The answer to `judge`."""
 
     verdicts: list[Judged]
+
+
+class CheckedFact(Answer):
+    """What was found of one fact at the end of its session."""
+
+    fact: int
+    verdict: FactVerdict
+
+
+class CheckedFacts(Answer):
+    """The answer to `check`."""
+
+    verdicts: list[CheckedFact]
 
 
 class Sentence(Answer):

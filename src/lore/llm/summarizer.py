@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from lore.errors import ProviderUnavailable
 from lore.lazy_dataclass import dataclass
-from lore.records import Extract, Fragment, JudgedPair, Log, Segment, Verdict
+from lore.records import (
+    Extract,
+    FactVerdict,
+    Fragment,
+    JudgedPair,
+    Log,
+    MessageText,
+    Segment,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from lore.llm.chat import Chat, Ledger
@@ -39,6 +48,11 @@ class Summarizer(Protocol):
 
     def reflect(self, cluster: Sequence[Fragment]) -> str:
         """Return the insight that several linked roots yield together; empty if there is none."""
+
+    def check(
+        self, facts: Sequence[Fragment], said: Sequence[MessageText]
+    ) -> Sequence[FactVerdict]:
+        """Return for each fact of a session whether it is worth keeping at the end of it."""
 
     def judge(self, pairs: Sequence[JudgedPair]) -> Sequence[Verdict | None]:
         """Return what the newer one of each pair does to the older one; None if unknown."""

@@ -293,7 +293,8 @@ class CurationResult:
     """The result of curating a session or a turn.
 
     Drafts were `known` from a more trusted origin, `refused` because they had been deleted, or
-    `downgraded` to facts because of an invalid payload.
+    `downgraded` to facts because of an invalid payload. `archived` were stored and found to be
+    overturned or trivial at the end of the session.
     """
 
     session_id: str = ""
@@ -307,6 +308,7 @@ class CurationResult:
     refused: int = 0
     dropped: int = 0
     downgraded: int = 0
+    archived: int = 0
 
     def __add__(self, other: CurationResult) -> CurationResult:
         """Return the sum of both results, for the session of the first."""
@@ -354,6 +356,9 @@ class DatedStatement:
     kind: str = "statement"
     payload: Mapping[str, Any] = field(default_factory=dict)
 
+
+FactVerdict = Literal["keep", "overturned", "trivial"]
+"""What a chat says of a fact at the end of the session that it was extracted from."""
 
 JudgedPair = tuple[Fragment | DatedStatement, Fragment | DatedStatement]
 """An older and a newer text of which a summarizer says what the newer one does to the older."""

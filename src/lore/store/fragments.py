@@ -362,6 +362,12 @@ def is_deleted(db: Connection, n: int) -> bool:
     return n in deletion_times(db, [n])
 
 
+def archived_of(db: Connection, ns: Sequence[int]) -> set[int]:
+    """Return those of the fragments that are shown on request only."""
+    sql = f"SELECT n FROM fragments WHERE archived_at IS NOT NULL AND {among('n', 'ns')}"
+    return set(db.column(sql, ns=int_array(ns)))
+
+
 def deletion_times(db: Connection, ns: Sequence[int]) -> dict[int, int]:
     """Return those of the fragments that are deleted, with the stored times of their deletion."""
     sql = f"SELECT n, deleted_at FROM fragments WHERE deleted_at IS NOT NULL AND {among('n', 'ns')}"

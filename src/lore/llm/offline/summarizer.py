@@ -7,7 +7,17 @@ from typing import NamedTuple
 
 from lore.llm.offline import extractor, log_writer
 from lore.llm.offline.statement_classifier import Embed, Read, StatementClassifier
-from lore.records import DatedStatement, Extract, Fragment, JudgedPair, Log, Segment, Verdict
+from lore.records import (
+    DatedStatement,
+    Extract,
+    FactVerdict,
+    Fragment,
+    JudgedPair,
+    Log,
+    MessageText,
+    Segment,
+    Verdict,
+)
 from lore.text import entities, words
 from lore.text.regex import PatternFile
 
@@ -201,6 +211,14 @@ class OfflineSummarizer:
     def reflect(self, cluster: Sequence[Fragment]) -> str:  # noqa: ARG002 - the protocol
         """Return nothing: an insight needs a chat, and a list of what is known is none."""
         return ""
+
+    def check(
+        self,
+        facts: Sequence[Fragment],
+        said: Sequence[MessageText],  # noqa: ARG002 - the protocol
+    ) -> list[FactVerdict]:
+        """Keep every fact: extraction has read what follows it already."""
+        return ["keep"] * len(facts)
 
     def judge(self, pairs: Sequence[JudgedPair]) -> list[Verdict]:
         """Return for each pair (older, newer) what the newer one does to the older."""
