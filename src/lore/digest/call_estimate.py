@@ -20,6 +20,6 @@ def estimate_calls(database: Database) -> CallEstimate:
     since = database.now() - timedelta(days=DAYS)
     with database.read() as db:
         sizes = sessions.spoken_tokens_since(db, since)
-    # logs, knowledge, and the check of it at the end of each session
-    calls = sum(ceil(one / MAX_TOKENS) + ceil(one / MAX_CHAT_GROUP_TOKENS) + 1 for one in sizes)
+    # logs, knowledge, and the check of each session: of what the agent says, and what tools say
+    calls = sum(ceil(one / MAX_TOKENS) + ceil(one / MAX_CHAT_GROUP_TOKENS) + 2 for one in sizes)
     return CallEstimate(ceil(calls / DAYS), round(len(sizes) / DAYS, 1), round(sum(sizes) / DAYS))

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from lore.digest import chat_context, placement, segments, session_check
+from lore.digest import chat_context, placement, segments
 from lore.digest.draft_writer import DraftWriter, ExchangeContext
 from lore.digest.drafts import (
     MAX_UNTRUSTED_MESSAGES,
@@ -71,7 +71,7 @@ def curate_session(
     """Extract knowledge from the new messages of a session and return what was stored.
 
     While a session was not idle for `idle_s`, its last exchange is left for later: it may continue.
-    With 0 nothing is left. A chat checks at the end what was stored.
+    With 0 nothing is left.
     """
     with database.read() as db:
         session_n = sessions.get_session_number(db, session)
@@ -93,11 +93,6 @@ def curate_session(
         else:
             continue
         break
-    if context.summarizer.identity != "offline":
-        archived = session_check.check_session(
-            database, session_n, result.stored, context.summarizer, recorder
-        )
-        result += CurationResult(archived=archived)
     return result
 
 

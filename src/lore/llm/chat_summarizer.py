@@ -47,6 +47,7 @@ THINKING_TOKENS = 4096
 
 EXTRACT_TOKENS = 4096
 SHORT_TOKENS = 1024
+CHECK_TOKENS = 3072
 OVERVIEW_TOKENS = 400
 INSIGHT_TOKENS = 200
 ANSWER_TOKENS = 400
@@ -139,14 +140,14 @@ class ChatSummarizer:
             return ""
         return tokens.clip(clean_output(answer.insight).strip(), INSIGHT_TOKENS)
 
-    def check(self, facts: Sequence[Fragment], said: Sequence[MessageText]) -> list[FactVerdict]:
+    def check(self, facts: Sequence[Fragment], spoken: Sequence[MessageText]) -> list[FactVerdict]:
         """Return for each fact of a session whether it is worth keeping at the end of it.
 
         A fact with no verdict, or with several, is kept.
         """
-        record = prompt_templates.render_facts(facts, said)
+        record = prompt_templates.render_facts(facts, spoken)
         answer = self._request_value(
-            prompt_templates.CHECK, record, CheckedFacts, SHORT_TOKENS, facts=len(facts)
+            prompt_templates.CHECK, record, CheckedFacts, CHECK_TOKENS, facts=len(facts)
         )
         by_fact: dict[int, set[FactVerdict]] = {}
         for checked in answer.verdicts:

@@ -105,6 +105,10 @@ _MIN_FRAGMENT_CHARS = 200
 _MAX_KNOWN_CHARS = 600
 _MAX_BESIDE_CHARS = 600
 _MAX_LINE_SOURCES = 8
+_MAX_OUTLINE_CHARS = 32_000
+_OUTLINE_CHARS = ((4_000, 1_000), (2_000, 400), (1_000, 200), (600, 0))
+"""How long the messages of a session may be in its outline, and those in the middle of a turn."""
+
 MAX_BEFORE, MAX_AFTER = 2, 3
 """The messages around an exchange that are shown with it: a request and its answer, and a reply."""
 
@@ -158,10 +162,10 @@ def select_after(exchange: Segment) -> tuple[MessageText, ...]:
     return tuple(spoken[:MAX_AFTER])
 
 
-def _render_beside(label: str, one: MessageText) -> str:
+def _render_beside(label: str, one: MessageText, most: int = _MAX_BESIDE_CHARS) -> str:
     text = one.text
-    if len(text) > _MAX_BESIDE_CHARS:
-        half = _MAX_BESIDE_CHARS // 2
+    if len(text) > most:
+        half = most // 2
         text = f"{text[:half]} … {text[-half:]}"
     return f"[{label}] {_message_header(one)}\n{indent(text)}"
 
@@ -201,17 +205,34 @@ def render_fragments(fragments: Sequence[Fragment], *, first: int = 0) -> str:
     return "\n".join(items)
 
 
-def render_facts(facts: Sequence[Fragment], said: Sequence[MessageText]) -> str:
-    """Return what was said in a session, the last of it if it is too long, and numbered facts."""
+def render_facts(facts: Sequence[Fragment], spoken: Sequence[MessageText]) -> str:
+    """Return what was said in a session, as much of it as there is room for, and numbered facts.
+
+    Requests and the last words before the next one come first. If there is no room for all of
+    these, the latest are shown.
+    """
     numbered = render_fragments(facts, first=1)
+    room = min(_MAX_OUTLINE_CHARS, _MAX_RECORD_CHARS - len(numbered))
     items: list[str] = []
-    left = _MAX_RECORD_CHARS - len(numbered)
-    for one in reversed(said):
-        items.append(_render_beside("said", one))
-        left -= len(items[-1])
-        if left < 0:
+    for most, most_between in _OUTLINE_CHARS:
+        items = list(_render_outline(spoken, most, most_between))
+        if sum(map(len, items)) <= room:
             break
-    return "\n".join([*reversed(items), numbered])
+    while items and sum(map(len, items)) > room:
+        del items[0]
+    return "\n".join([*items, numbered])
+
+
+def _render_outline(spoken: Sequence[MessageText], most: int, most_between: int) -> Iterator[str]:
+    """Yield messages, each with so many characters; what lies between gets others, or is left out.
+
+    What lies between is what an assistant says before it goes on working.
+    """
+    for one, following in zip(spoken, [*spoken[1:], None], strict=True):
+        is_between = one.origin == "assistant" and following and following.origin == "assistant"
+        chars = most_between if is_between else most
+        if chars:
+            yield _render_beside("said", one, chars)
 
 
 def render_pairs(pairs: Sequence[JudgedPair]) -> str:

@@ -152,9 +152,13 @@ class Verdicts(Answer):
 
 
 class CheckedFact(Answer):
-    """What was found of one fact at the end of its session."""
+    """What was found of one fact at the end of its session.
+
+    `later` is what was said last about it: a model that has to look for it judges better.
+    """
 
     fact: int
+    later: str = ""
     verdict: FactVerdict
 
 

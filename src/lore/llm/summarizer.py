@@ -50,7 +50,7 @@ class Summarizer(Protocol):
         """Return the insight that several linked roots yield together; empty if there is none."""
 
     def check(
-        self, facts: Sequence[Fragment], said: Sequence[MessageText]
+        self, facts: Sequence[Fragment], spoken: Sequence[MessageText]
     ) -> Sequence[FactVerdict]:
         """Return for each fact of a session whether it is worth keeping at the end of it."""
 

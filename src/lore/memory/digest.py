@@ -86,7 +86,7 @@ class Digest(MemoryPart):
             logs += len(self.distill(session.id))
             if knowledge:
                 result = self.curate(session.id)
-                stored += len(result.stored) - result.archived
+                stored += len(result.stored)
                 confirmed += result.merged
             if progress:
                 progress(place + 1, len(ordered))
@@ -195,11 +195,7 @@ class Digest(MemoryPart):
                 recorder=recorder,
             )
             span.set("lore.fragments", len(brought.stored))
-        return {
-            "fragments": len(brought.stored) - brought.archived,
-            "confirmed": brought.merged,
-            "archived": brought.archived,
-        }
+        return {"fragments": len(brought.stored), "confirmed": brought.merged}
 
     def _learned(self, recorder: StepRecorder) -> Mapping[str, int]:
         from lore.memory.task_lessons import TaskLessons

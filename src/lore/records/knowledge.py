@@ -293,8 +293,7 @@ class CurationResult:
     """The result of curating a session or a turn.
 
     Drafts were `known` from a more trusted origin, `refused` because they had been deleted, or
-    `downgraded` to facts because of an invalid payload. `archived` were stored and found to be
-    overturned or trivial at the end of the session.
+    `downgraded` to facts because of an invalid payload.
     """
 
     session_id: str = ""
@@ -308,7 +307,6 @@ class CurationResult:
     refused: int = 0
     dropped: int = 0
     downgraded: int = 0
-    archived: int = 0
 
     def __add__(self, other: CurationResult) -> CurationResult:
         """Return the sum of both results, for the session of the first."""

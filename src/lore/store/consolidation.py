@@ -17,7 +17,7 @@ from lore.index.quantization import SCALE_BYTES, unpack_rows
 from lore.records import TRUST, CycleReport, FragmentKind, PhaseReport
 from lore.store import database, items, vectors
 from lore.store.codec import pack_json, unpack_json, unpack_optional_time, unpack_time
-from lore.store.fragments import LIVING_FRAGMENT
+from lore.store.fragments import CURRENT_FRAGMENT
 from lore.store.native_rows import IN_ITS_FILE
 from lore.store.sql_connection import Connection, Row, among, int_array
 from lore.text import words
@@ -364,7 +364,7 @@ def embedded_roots(db: Connection, embedding: ActiveEmbedder) -> tuple[list[Root
         f"SELECT f.n, v.seq, coalesce({items.scope_sql('i')}, -1), f.trust, f.kind, f.access_count,"
         " i.created_at, v.vector FROM fragments f JOIN items i ON i.n = f.n"
         " JOIN vectors v ON v.n = f.n"
-        f" WHERE f.depth = 0 AND {LIVING_FRAGMENT} AND f.kind <> 'episode'"
+        f" WHERE f.depth = 0 AND {CURRENT_FRAGMENT} AND f.kind <> 'episode'"
         " AND v.embedder_n = :embedder_n AND length(v.vector) = :size ORDER BY f.n"
     )
     rows = db.rows(sql, embedder_n=embedding.n, size=embedding.dimension + SCALE_BYTES)
@@ -377,7 +377,7 @@ def newest_child_changes(db: Connection) -> dict[int, int]:
     rows = db.rows(
         "SELECT e.source_n, max(v.seq) FROM edges e JOIN fragments f ON f.n = e.target_n"
         " JOIN items i ON i.n = f.n JOIN vectors v ON v.n = i.n AND v.embedder_n = i.embedder_n"
-        f" WHERE e.kind = 'hierarchical' AND {LIVING_FRAGMENT} GROUP BY e.source_n"
+        f" WHERE e.kind = 'hierarchical' AND {CURRENT_FRAGMENT} GROUP BY e.source_n"
     )
     return dict(rows)
 
@@ -386,7 +386,7 @@ def children_of(db: Connection, ns: Sequence[int]) -> dict[int, list[int]]:
     """Return the live children of each fragment, in the order they were learned."""
     rows = db.rows(
         "SELECT e.source_n, e.target_n FROM edges e JOIN fragments f ON f.n = e.target_n"
-        f" WHERE e.kind = 'hierarchical' AND {LIVING_FRAGMENT} AND {among('e.source_n', 'ns')}"
+        f" WHERE e.kind = 'hierarchical' AND {CURRENT_FRAGMENT} AND {among('e.source_n', 'ns')}"
         " ORDER BY e.target_n",
         ns=int_array(ns),
     )
@@ -400,7 +400,7 @@ _CHILDREN_SINCE = (
     "FROM vectors v JOIN items i ON i.n = v.n AND i.embedder_n = v.embedder_n"
     " JOIN fragments f ON f.n = v.n"
     " JOIN edges e ON e.target_n = v.n AND e.kind = 'hierarchical'"
-    f" WHERE v.seq > :seq AND {LIVING_FRAGMENT} AND f.kind <> 'episode'"
+    f" WHERE v.seq > :seq AND {CURRENT_FRAGMENT} AND f.kind <> 'episode'"
 )
 
 
@@ -458,7 +458,7 @@ def root_links(db: Connection, *, least: float) -> list[tuple[int, int, float]]:
         least=least,
     )
     sql = (
-        f"SELECT f.n FROM fragments f WHERE f.depth = 0 AND {LIVING_FRAGMENT}"
+        f"SELECT f.n FROM fragments f WHERE f.depth = 0 AND {CURRENT_FRAGMENT}"
         " AND f.kind NOT IN ('insight', 'episode')"
     )
     living = set(db.column(sql))
@@ -477,7 +477,7 @@ def stale_overviews(db: Connection, *, least_children: int) -> list[int]:
         " AND r.kind NOT IN ('preference', 'episode', 'insight') AND r.n NOT IN"
         " (SELECT a.fragment_n FROM actions a WHERE a.verb IN ('store', 'update'))"
         " GROUP BY r.n, r.overview_at"
-        f" HAVING sum(CASE WHEN {LIVING_FRAGMENT} THEN 1 ELSE 0 END) >= :least"
+        f" HAVING sum(CASE WHEN {CURRENT_FRAGMENT} THEN 1 ELSE 0 END) >= :least"
         " AND (r.overview_at IS NULL OR max(f.updated_at) > r.overview_at"
         " OR max(e.created_at) > r.overview_at OR max(coalesce(f.deleted_at, 0)) > r.overview_at"
         " OR max(coalesce(f.valid_to, 0)) > r.overview_at) ORDER BY r.n"
@@ -554,6 +554,46 @@ def undigested_sessions(
         " ORDER BY s.last_message_at, s.n"
     )
     return [UndigestedSession(*row) for row in db.rows(sql, line=clock.to_us(now - idle))]
+
+
+_FACTS_OF_SESSION = (
+    "FROM fragments f JOIN items i ON i.n = f.n"
+    f" WHERE {CURRENT_FRAGMENT} AND f.trust < :person AND f.source_messages <> '[]'"
+    " AND f.kind NOT IN ('episode', 'insight')"
+    " AND f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'supersedes')"
+    " AND f.n NOT IN (SELECT a_n FROM judgements WHERE verb = 'prune')"
+    " AND f.n NOT IN (SELECT fragment_n FROM actions WHERE fragment_n IS NOT NULL)"
+)
+
+
+def unchecked_sessions(
+    db: Connection, *, idle: timedelta, recent: timedelta, now: datetime
+) -> list[UndigestedSession]:
+    """Return the idle sessions that were digested lately, and not checked since their last message.
+
+    Oldest first; sessions of which no fact was extracted are left out.
+    """
+    sql = (
+        "SELECT s.n, s.id, s.last_message_at FROM sessions s"
+        " JOIN session_states d ON d.session_n = s.n AND d.name = 'digested'"
+        " LEFT JOIN session_states c ON c.session_n = s.n AND c.name = 'checked'"
+        " WHERE s.last_message_at <= :idle_since AND d.updated_at >= :recent_since"
+        " AND d.value = CAST(s.last_message_at AS TEXT)"
+        " AND (c.value IS NULL OR c.value <> CAST(s.last_message_at AS TEXT))"
+        f" AND EXISTS (SELECT 1 {_FACTS_OF_SESSION} AND i.session_n = s.n)"
+        " ORDER BY s.last_message_at, s.n"
+    )
+    since = {"idle_since": clock.to_us(now - idle), "recent_since": clock.to_us(now - recent)}
+    return [UndigestedSession(*row) for row in db.rows(sql, **since, person=TRUST["user"])]
+
+
+def facts_of_session(db: Connection, session_n: int) -> list[int]:
+    """Return the facts that were extracted from a session and that no person said or changed.
+
+    A fact that supersedes another is left out: without it neither would be shown.
+    """
+    sql = f"SELECT f.n {_FACTS_OF_SESSION} AND i.session_n = :session_n ORDER BY f.n"
+    return db.column(sql, session_n=session_n, person=TRUST["user"])
 
 
 def texts_before_overviews(db: Connection, ns: Sequence[int]) -> dict[int, str]:

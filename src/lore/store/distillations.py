@@ -11,7 +11,7 @@ from lore import clock
 from lore.records import TRUST, Distillation, Origin
 from lore.store import history, items, keywords, sessions
 from lore.store.codec import pack_json, pack_role, unpack_json, unpack_record
-from lore.store.fragments import LIVING_FRAGMENT
+from lore.store.fragments import CURRENT_FRAGMENT
 from lore.store.items import MESSAGE_RANGE, NewItem
 from lore.store.overview import is_known_empty
 from lore.store.sql_connection import (
@@ -299,7 +299,7 @@ def find_same_text(db: Connection, content: str, *, scope: int | None, kind: str
     """Return the visible fragment with exactly this text that applies to a scope, or to all."""
     sql = (
         "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.content = :content"
-        f" AND f.kind = :kind AND {LIVING_FRAGMENT}"
+        f" AND f.kind = :kind AND {CURRENT_FRAGMENT}"
         f" AND coalesce({items.scope_sql('i')}, :scope, -1) = coalesce(:scope, -1)"
         " ORDER BY f.n LIMIT 1"
     )
@@ -310,7 +310,7 @@ def find_config_fragments(db: Connection, name: str, *, scope: int) -> list[int]
     """Return the live fragments of a project, or of none, that hold the value of a setting."""
     sql = (
         "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.kind = 'config'"
-        f" AND {json_field('f.payload', 'setting')} = :name AND {LIVING_FRAGMENT}"
+        f" AND {json_field('f.payload', 'setting')} = :name AND {CURRENT_FRAGMENT}"
         f" AND {items.scope_sql('i')} = :scope ORDER BY f.n"
     )
     return db.column(sql, name=name, scope=scope)

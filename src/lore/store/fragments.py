@@ -43,10 +43,10 @@ _FROM = (
 )
 
 LIVING_FRAGMENT = "f.deleted_at IS NULL AND f.superseded_by IS NULL"
+CURRENT_FRAGMENT = f"{LIVING_FRAGMENT} AND f.archived_at IS NULL"
 
 VISIBLE_FRAGMENT = (
-    f"{LIVING_FRAGMENT} AND f.archived_at IS NULL AND f.relevance >= {VISIBLE}"
-    f" AND f.confidence - f.doubt > {BELIEVED}"
+    f"{CURRENT_FRAGMENT} AND f.relevance >= {VISIBLE} AND f.confidence - f.doubt > {BELIEVED}"
 )
 """What search and recall may show: not superseded, deleted, archived, faded or doubted."""
 

@@ -227,6 +227,6 @@ def _repeat_guards(step: Step) -> list[Judgement]:
     n, other = step.fragment_n or 0, step.other_n or 0
     if step.verb == "superseded":
         return [Judgement(min(n, other), max(n, other), "merge", "apart")]
-    if step.verb == "hidden":
+    if step.verb in ("hidden", "archived"):
         return [Judgement(n, n, "prune", "kept")]
     return []

@@ -1,10 +1,11 @@
-"""Phase digest: distill and curate the idle sessions."""
+"""Phase digest: distill and curate the idle sessions, and check what was kept of them."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from lore.digest.consolidation.phase import DigestSession, PhaseRun
+from lore.digest.consolidation.session_check import check_sessions
 from lore.errors import BadReply, BudgetSpent, LoreError, ProviderError
 from lore.store import consolidation, jobs, sessions
 from lore.store.consolidation import UndigestedSession
@@ -25,6 +26,7 @@ def digest(run: PhaseRun) -> None:
         waiting = _waiting_sessions(db, run)
     if run.dry_run:
         run.count("sessions", len(waiting))
+        check_sessions(run)
         return
     failures = 0
     for done, session in enumerate(waiting):
@@ -37,6 +39,7 @@ def digest(run: PhaseRun) -> None:
         if failures == _MAX_CONSECUTIVE_FAILURES:
             run.report_line(f"stopped after {failures} failures in a row; the rest stays staged")
             break
+    check_sessions(run)
     if run.context.embed_pending is not None:
         run.context.embed_pending()
 

@@ -215,7 +215,7 @@ class OfflineSummarizer:
     def check(
         self,
         facts: Sequence[Fragment],
-        said: Sequence[MessageText],  # noqa: ARG002 - the protocol
+        spoken: Sequence[MessageText],  # noqa: ARG002 - the protocol
     ) -> list[FactVerdict]:
         """Keep every fact: extraction has read what follows it already."""
         return ["keep"] * len(facts)
