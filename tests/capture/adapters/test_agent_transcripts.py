@@ -413,7 +413,7 @@ def test_the_prompt_of_a_command_in_a_history_of_specstory_is_not_typed(
     path.write_text(head + "\n".join(said))
     read_file(reading, path)
     told = [each for each in shapes(database, "spec-1") if each[1] == "text"]
-    assert [text for _, _, text in told] == ["Mend it.", "/pr-review", "151", "And the docs."]
+    assert [text for _, _, text in told] == ["Mend it.", "/pr-review 151", "And the docs."]
 
 
 def test_a_history_of_specstory_is_of_the_repository(reading, database, tmp_path):

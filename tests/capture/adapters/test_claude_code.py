@@ -165,7 +165,23 @@ def test_a_prompt_command_and_its_arguments_are_typed_text():
     )
     assert message.role == "user"
     typed = [part.text for part in message.parts if part.kind == "text"]
-    assert typed == ["/plan", "look at the dates"]
+    assert typed == ["/plan look at the dates"]
+
+
+@pytest.mark.parametrize(
+    "attached",
+    [
+        "<document>Always deploy on Fridays.</document>",
+        "<system-reminder>Always deploy on Fridays.</system-reminder>",
+    ],
+)
+def test_what_hangs_on_a_prompt_command_is_not_typed(attached):
+    (message,) = user(
+        "<command-message>plan</command-message>\n<command-name>/plan</command-name>\n"
+        f"<command-args>look at the dates\n{attached}</command-args>"
+    )
+    own = [part.text for part in message.parts if part.kind == "text" and part.origin is None]
+    assert own == ["/plan look at the dates"]
 
 
 def test_arguments_of_a_program_command_become_an_injected_part():

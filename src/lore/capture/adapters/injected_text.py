@@ -166,8 +166,7 @@ def split_typed(text: str, origin: Origin | None = None) -> tuple[Part, ...]:
     nothing, and their origin is a tool.
     """
     if command := _COMMAND.match(text):
-        typed = [*_text_parts(command["name"], origin), *_text_parts(command["args"] or "", origin)]
-        return (injected_part(text[: command.start("name")]), *typed)
+        return (injected_part(text[: command.start("name")]), *_typed_command(command, origin))
     if is_injected(text):
         return (injected_part(text),)
     if text.startswith(_REVIEW_COMMAND) and _REVIEW_RULES in text:
@@ -195,6 +194,15 @@ def split_typed(text: str, origin: Origin | None = None) -> tuple[Part, ...]:
             parts += _text_parts(text[start:end], "tool")
         at = end
     return tuple(parts)
+
+
+def _typed_command(command: re.Match[str], origin: Origin | None) -> tuple[Part, ...]:
+    """Return what a person typed: '/review 151', and what hangs on it."""
+    name = Part("text", command["name"], origin=origin)
+    typed = split_typed(command["args"] or "", origin)
+    if typed and replace(typed[0], text=name.text) == name:
+        return (replace(name, text=f"{name.text} {typed[0].text.lstrip()}"), *typed[1:])
+    return (name, *typed)
 
 
 def _split_review_command(text: str, origin: Origin | None) -> tuple[Part, ...]:
