@@ -167,6 +167,17 @@ def test_what_replaced_something_stays_so_that_one_of_both_is_shown(world: World
     assert chat.checked == [[LINE, OTHER]]
 
 
+def test_what_another_session_confirmed_is_not_asked_about(world: World):
+    source = world.say("The proxy cuts requests. A line was renamed.", role="assistant")
+    chat = CheckingSummarizer([fact(one, source) for one in (CAUSE, OTHER, LINE)], {})
+    world.curate(lambda _: chat.extracts)
+    again = world.say(CAUSE, role="assistant", session="t")
+    world.curate(lambda _: [fact(CAUSE, again)], session="t")
+    assert len(world.contents()) == 3
+    consolidate(world, chat)
+    assert chat.checked == [[OTHER, LINE]]
+
+
 def test_what_is_said_again_in_another_session_is_known_again(world: World):
     source = world.say("The proxy cuts requests. A line was renamed.", role="assistant")
     chat = CheckingSummarizer([fact(CAUSE, source), fact(OTHER, source)], {CAUSE: "trivial"})

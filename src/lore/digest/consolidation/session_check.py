@@ -9,7 +9,15 @@ from functools import partial
 from lore.digest.consolidation.phase import PhaseRun
 from lore.errors import BadReply, BudgetSpent, PromptTooLong, ProviderError
 from lore.records import UNASKED_TRUST, Fragment, MessageText
-from lore.store import consolidation, fragments, graph, messages, reversible_changes, sessions
+from lore.store import (
+    consolidation,
+    fragments,
+    graph,
+    items,
+    messages,
+    reversible_changes,
+    sessions,
+)
 from lore.store.consolidation import UndigestedSession
 from lore.store.database import Connection
 from lore.text import transcript_text
@@ -56,7 +64,7 @@ def check_sessions(run: PhaseRun) -> None:
 
 def _check_session(run: PhaseRun, session: UndigestedSession) -> None:
     with run.database.read() as db:
-        facts = fragments.by_number(db, consolidation.facts_of_session(db, session.n))
+        facts = _facts_of(db, session.n)
         again = sessions.find_session_state(db, session.n, "checked") is not None
         spoken = _read_session(db, session.n) if facts else []
     groups = _split_by_trust(facts) if again or len(facts) >= MIN_FACTS else []
@@ -65,6 +73,20 @@ def _check_session(run: PhaseRun, session: UndigestedSession) -> None:
         run.write(partial(_archive, facts=rejected, run=run))
     run.write(partial(_mark_checked, session=session, run=run))
     run.count("facts checked", sum(map(len, groups)))
+
+
+def _facts_of(db: Connection, session_n: int) -> dict[int, Fragment]:
+    """Return the facts that this session alone told, in the order of extraction.
+
+    What another session confirmed is not this one's to archive.
+    """
+    ns = consolidation.facts_of_session(db, session_n)
+    by_number = fragments.by_number(db, ns)
+    told_by = {n: set(by_number[n].source_messages) for n in ns if n in by_number}
+    numbers = items.numbers_of(db, sorted(set[str]().union(*told_by.values())))
+    own = set(items.of_sessions(db, sorted(numbers.values()), [session_n]))
+    elsewhere = {id_ for id_, n in numbers.items() if n not in own}
+    return {n: by_number[n] for n, sources in told_by.items() if not sources & elsewhere}
 
 
 def _read_session(db: Connection, session_n: int) -> list[MessageText]:
