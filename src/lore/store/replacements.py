@@ -207,11 +207,14 @@ def doubtful_links(db: Connection, *, project_n: int | None, limit: int) -> list
     return [Replacement._make(row) for row in rows]
 
 
-_UNDECIDED = "r.n > :after AND r.certainty < 1 AND r.relation <> 'dismissed'"
+CHAT_CERTAINTY = 0.99
+"""Of what a chat settled: it outweighs the pair model, and a person (1.0) outweighs both."""
+
+_UNDECIDED = f"r.n > :after AND r.certainty < {CHAT_CERTAINTY} AND r.relation <> 'dismissed'"
 
 
 def links_to_judge(db: Connection, *, after: int, limit: int) -> list[tuple[int, Replacement]]:
-    """Return links that no person decided, with their numbers, from the one after a number on."""
+    """Return links that nobody settled yet, with their numbers, from the one after a number on."""
     rows = db.rows(
         f"SELECT r.n, {_COLUMNS} FROM replacements r WHERE {_UNDECIDED} ORDER BY r.n LIMIT :limit",
         after=after,
@@ -221,7 +224,7 @@ def links_to_judge(db: Connection, *, after: int, limit: int) -> list[tuple[int,
 
 
 def count_to_judge(db: Connection, *, after: int) -> int:
-    """Return how many links no person decided, from the one after a number on."""
+    """Return how many links nobody settled yet, from the one after a number on."""
     sql = f"SELECT count(*) FROM replacements r WHERE {_UNDECIDED}"
     return int(db.value(sql, after=after))
 

@@ -241,6 +241,20 @@ def test_what_a_repository_says_is_read_beside_no_other_pair(database: Database)
     assert all(asked == 1 for origins, asked in read if "repo" in origins)
 
 
+def test_pairs_with_text_of_a_repository_are_limited_and_keep_no_others_waiting(
+    database: Database,
+):
+    summarizer = PaidSummarizer()
+    world = siblings(database, *(f"Fact {'x' * i} of the gateway" for i in range(4)))
+    for i in range(12):
+        vector = axis(0, 1, **{f"_{2 + i}": 0.3})
+        world.add(f"n{i}", f"Note {'y' * i} of the gateway", vector, parent="root", origin="repo")
+    contradict(database, CycleContext(summarizer))
+    read = list(zip(summarizer.read, summarizer.asked, strict=True))
+    assert sum("repo" in origins for origins, _ in read) == 20
+    assert sum(asked for origins, asked in read if "repo" not in origins) == 6
+
+
 def test_siblings_that_are_not_alike_are_not_asked_about(database: Database):
     summarizer = CountingSummarizer()
     world = World(database)

@@ -14,7 +14,7 @@ from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
 from lore.records import Draft, JudgedPair, NewMessage, Part, PhaseReport, Role, Verdict
 from lore.store import consolidation, items, replacements
-from lore.store.replacements import Relation, Replacement
+from lore.store.replacements import CHAT_CERTAINTY, Relation, Replacement
 from tests.fakes import NOON, FakeEmbedder
 
 OLD = "the events sit in Redshift"
@@ -117,6 +117,14 @@ def test_a_chat_is_asked_once_about_a_link(memory: Memory):
     contradict(memory, chat)
     contradict(memory, chat)
     assert len(chat.asked) == 1
+
+
+def test_what_a_chat_settled_is_not_asked_about(memory: Memory):
+    link(memory, "replaces", certainty=CHAT_CERTAINTY)
+    chat = FakeChat("agrees")
+    contradict(memory, chat)
+    assert chat.asked == []
+    assert relations(memory) == ["replaces"]
 
 
 def test_without_a_verdict_a_link_stays(memory: Memory):

@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from lore import clock
-from lore.digest.consolidation.doubts import CERTAINTY, settle_doubts
+from lore.digest.consolidation.doubts import settle_doubts
 from lore.digest.consolidation.pairs import find_embedder, find_similar_roots
 from lore.digest.consolidation.phase import PhaseRun, label, live_fragments
 from lore.errors import NotFound
@@ -19,7 +19,7 @@ from lore.store.consolidation import ActiveEmbedder, Judgement, StepRecorder
 from lore.store.database import Connection, Database
 from lore.store.graph import EdgeRow
 from lore.store.history import LinkSnapshot, SuccessorSnapshot, UndoSnapshot
-from lore.store.replacements import Replacement
+from lore.store.replacements import CHAT_CERTAINTY, Replacement
 
 MIN_COSINE = 0.5
 BATCH = 10
@@ -38,8 +38,8 @@ _MAX_SIBLINGS = 50
 _MAX_PAIRS_EACH = 4
 """Each new child is compared with its newest siblings, and judged with the nearest ones."""
 
-_MAX_PAIRS, _MAX_PAID_PAIRS = 25_000, 200
-"""Pairs that are judged per cycle, by rules and by a paid chat."""
+_MAX_PAIRS, _MAX_PAID_PAIRS, _MAX_PAID_ALONE = 25_000, 200, 20
+"""Pairs that are judged per cycle, by rules and by a paid chat, and those with a request each."""
 
 _BATCHES_PER_WRITE = 20
 
@@ -74,15 +74,16 @@ def _contradict_fragments(run: PhaseRun) -> None:
     joined = find_similar_roots(run, embedding, ROOTS_MARK)
     pairs += [Pair(near.a.n, near.b.n, near.cosine) for near in joined.pairs]
     pending = list(_unjudged_pairs(run, pairs))
-    chosen = run.take(pending, _MAX_PAIRS, _MAX_PAID_PAIRS)
     # what a tool or a repository says may speak to the chat that judges: never beside other pairs
-    trusted = [one for one in chosen if one.trust >= UNASKED_TRUST]
-    others = [one for one in chosen if one.trust < UNASKED_TRUST]
-    for piece in run.batches(trusted, BATCH if run.is_paid else BATCH * _BATCHES_PER_WRITE):
+    trusted = [one for one in pending if one.trust >= UNASKED_TRUST]
+    others = [one for one in pending if one.trust < UNASKED_TRUST]
+    chosen = run.take(trusted, _MAX_PAIRS, _MAX_PAID_PAIRS)
+    alone = run.take(others, _MAX_PAIRS, _MAX_PAID_ALONE)
+    for piece in run.batches(chosen, BATCH if run.is_paid else BATCH * _BATCHES_PER_WRITE):
         _judge(run, piece)
-    for piece in run.batches(others, 1 if run.is_paid else BATCH * _BATCHES_PER_WRITE):
+    for piece in run.batches(alone, 1 if run.is_paid else BATCH * _BATCHES_PER_WRITE):
         _judge(run, piece)
-    if len(chosen) == len(pending) and not run.counts.get("unjudged"):
+    if len(chosen) + len(alone) == len(pending) and not run.counts.get("unjudged"):
         seq = fresh[-1][0] if fresh else 0
         run.write(partial(_set_marks, seq=seq, roots_seq=joined.seq))
 
@@ -245,7 +246,13 @@ def _supersede(db: Connection, pair: _PendingPair, recorder: StepRecorder, run: 
 def _link_in_part(pair: _PendingPair) -> Replacement:
     at = clock.to_us(_worded_at(pair.newer))
     return Replacement(
-        pair.older_n, pair.older.content, pair.newer_n, pair.newer.content, "partly", CERTAINTY, at
+        pair.older_n,
+        pair.older.content,
+        pair.newer_n,
+        pair.newer.content,
+        "partly",
+        CHAT_CERTAINTY,
+        at,
     )
 
 

@@ -13,7 +13,7 @@ from lore.digest.consolidation.phase import PhaseRun
 from lore.records import TRUST, UNASKED_TRUST, DatedStatement, Origin, Verdict
 from lore.store import consolidation, fragments, items, replacements, reversible_changes
 from lore.store.database import Connection
-from lore.store.replacements import Relation, Replacement
+from lore.store.replacements import CHAT_CERTAINTY, Relation, Replacement
 from lore.text import sentences
 
 MARK = "doubts"
@@ -22,9 +22,6 @@ BATCH = 10
 
 MOST_PAIRS = 200
 """Pairs of a cycle; the others wait for the next one."""
-
-CERTAINTY = 0.99
-"""A chat outweighs the pair model, and a person (1.0) outweighs both."""
 
 _SHOWN_CHARS = 100
 _ORIGINS: dict[int, Origin] = {TRUST["user"]: "user", TRUST["assistant"]: "assistant"}
@@ -118,7 +115,7 @@ def _settle(
             continue
         run.count("pairs judged")
         for link in replacement.derive_links(db, doubt.link):
-            settled = link._replace(relation=relation, certainty=CERTAINTY)
+            settled = link._replace(relation=relation, certainty=CHAT_CERTAINTY)
             inserts = relation in ("replaces", "partly")
             reversible_changes.record_settled(db, settled, recorder, inserts=inserts)
         if relation != "dismissed":
