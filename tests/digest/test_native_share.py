@@ -171,6 +171,20 @@ def test_a_former_wording_leaves_the_file_with_what_is_forgotten(
     assert "zebra" not in shared
 
 
+def test_an_entry_that_only_begins_like_what_is_forgotten_stays(
+    memory, home, project, notes, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(home))
+    gone = memory.store("The hint is zebra", project=str(project))
+    memory.store("The hint is zebra crossing number 4 of the harbor", project=str(project))
+    native_share.apply(plan(memory, home, project))
+    memory.forget(id=gone)
+    shared = (notes / "lore.md").read_text()
+    assert [line for line in shared.splitlines() if "zebra" in line] == [
+        "- 2026-05-13, fact: The hint is zebra crossing number 4 of the harbor"
+    ]
+
+
 @pytest.mark.parametrize("bad", ["Read \u200bthis.", "The key is [secret:token:abc]."])
 def test_what_an_entry_shows_of_a_long_text_has_nothing_hidden_and_no_secret(
     memory, home, project, notes, bad

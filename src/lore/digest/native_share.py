@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -39,6 +40,7 @@ FILE_LINES, FILE_BYTES = 200, 25_000
 
 _FILE_NAME = "lore.md"
 _REDACTION_MARK = "[secret:"
+_ENTRY_HEAD = re.compile(r"- \d{4}-\d\d-\d\d, \w+: ")
 _MAX_TEXT_CHARS = 1_000
 """A longer fragment is given by its title: the agent can ask Lore for the rest."""
 
@@ -133,10 +135,9 @@ class SharedCopies:
     def __init__(self, db: Connection, home: Path, item_ns: Sequence[int], text: str) -> None:
         present = ((one.content, one.summary) for one in fragments.by_number(db, item_ns).values())
         wordings = (*present, *hard_delete.former_wordings(db, item_ns))
-        texts = (text, *(_given(*wording) for wording in wordings))
-        self._needles = {hard_delete.normalize_text(one) for one in texts}
-        self._needles.discard("")
-        reads = bool(self._needles) and not local_files.are_withheld()
+        self._selected = hard_delete.normalize_text(text)
+        self._wordings = {hard_delete.normalize_text(_given(*one)) for one in wordings} - {""}
+        reads = bool(self._selected or self._wordings) and not local_files.are_withheld()
         self._files = _shared_files(home) if reads else []
 
     def find_files(self) -> list[Path]:
@@ -166,8 +167,12 @@ class SharedCopies:
             entry.append(line)
 
     def _is_forgotten(self, entry: str) -> bool:
+        if not entry.startswith("- "):
+            return False
         shown = hard_delete.normalize_text(entry.removeprefix("- "))
-        return entry.startswith("- ") and any(needle in shown for needle in self._needles)
+        of_fragment = hard_delete.normalize_text(_ENTRY_HEAD.sub("", entry))
+        has_selected = bool(self._selected) and self._selected in shown
+        return has_selected or of_fragment in self._wordings
 
 
 def _shared_files(home: Path) -> list[Path]:
