@@ -123,6 +123,7 @@ class ChatSummarizer:
             Grounding(exchange.messages, beside, exchange.branch),
             clean_output,
             prompt_templates.label_known(exchange),
+            prompt_templates.find_whole(exchange),
         )
 
     def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:

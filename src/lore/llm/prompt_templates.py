@@ -102,7 +102,7 @@ _MAX_VOICE_CHARS = 60
 _MAX_TITLE_CHARS = 200
 _MAX_FRAGMENT_CHARS = 4_000
 _MIN_FRAGMENT_CHARS = 200
-_MAX_KNOWN_CHARS = 600
+_MAX_TOPIC_CHARS, _MAX_KNOWN_CHARS = 300, 600
 _MAX_BESIDE_CHARS = 600
 _MAX_LINE_SOURCES = 8
 _MAX_OUTLINE_CHARS = 32_000
@@ -133,7 +133,7 @@ def render_exchange(exchange: Segment) -> str:
         items.append(f"Project:\n{indent(name)}")
     if exchange.topics:
         topics = (
-            f"[{label}] {one_line(one.summary, _MAX_TITLE_CHARS)}"
+            f"[{label}] {one_line(one.content, _MAX_TOPIC_CHARS)}"
             for label, one in _label("T", exchange.topics)
         )
         items.append("Topics:\n" + indent("\n".join(topics)))
@@ -150,6 +150,16 @@ def render_exchange(exchange: Segment) -> str:
 def label_known(exchange: Segment) -> dict[str, Fragment]:
     """Return the fragments that stand around an exchange by the labels a chat calls them by."""
     return dict([*_label("T", exchange.topics), *_label("K", exchange.known)])
+
+
+def find_whole(exchange: Segment) -> frozenset[str]:
+    """Return the labels of the fragments that stand around an exchange with all that they say.
+
+    Only these can be corrected: a chat cannot say again what it does not see.
+    """
+    most = {"T": _MAX_TOPIC_CHARS, "K": _MAX_KNOWN_CHARS}
+    labelled = label_known(exchange).items()
+    return frozenset(label for label, one in labelled if len(one.content) <= most[label[0]])
 
 
 def _label(letter: str, some: Sequence[Fragment]) -> Iterator[tuple[str, Fragment]]:
@@ -214,13 +224,17 @@ def render_facts(facts: Sequence[Fragment], spoken: Sequence[MessageText]) -> st
     numbered = render_fragments(facts, first=1)
     room = min(_MAX_OUTLINE_CHARS, _MAX_RECORD_CHARS - len(numbered))
     items: list[str] = []
+    size = 0
     for most, most_between in _OUTLINE_CHARS:
         items = list(_render_outline(spoken, most, most_between))
-        if sum(map(len, items)) <= room:
+        size = sum(map(len, items))
+        if size <= room:
             break
-    while items and sum(map(len, items)) > room:
-        del items[0]
-    return "\n".join([*items, numbered])
+    first = 0
+    while size > room:
+        size -= len(items[first])
+        first += 1
+    return "\n".join([*items[first:], numbered])
 
 
 def _render_outline(spoken: Sequence[MessageText], most: int, most_between: int) -> Iterator[str]:

@@ -93,9 +93,11 @@ class Grounding:
         repeats of a fragment that is `known`, with as much trust, needs no source: a correction
         says all of it again. What it adds needs one all the more.
         """
-        if not named or self._is_of_branch(text):
+        if not named:
             return ()
         known_words = self._repeated_words(text, named, known)
+        if self._is_of_branch(text, known_words):
+            return ()
         sources = self.sources_of(text, named, beside=beside, known_words=known_words)
         trust = self.trust_of(sources)
         if trust < UNASKED_TRUST:
@@ -104,12 +106,12 @@ class Grounding:
             return self._voices_of(text, sources, beside, known_words) or self._blamed(sources)
         return sources
 
-    def _is_of_branch(self, text: str) -> bool:
+    def _is_of_branch(self, text: str, known_words: frozenset[str]) -> bool:
         """Return whether a text says what only the name of the branch does, beyond naming it."""
         branch = self.branch.lower()
         if not branch:
             return False
-        heard = frozenset[str]().union(*self._words.values())
+        heard = known_words.union(*self._words.values())
         unheard = _content_words(text.lower().replace(branch, " ")) - heard
         of_branch = unheard & _content_words(re.sub(r"[^\w.]+|_", " ", branch))
         return bool(_contained(_identifiers(unheard), branch)) or len(of_branch) > MAX_UNSOURCED
@@ -135,16 +137,21 @@ class Grounding:
         """Return the words of a known fragment that a correction may repeat without a source.
 
         There are none if it only leaves words out, changes their order or the negation: then the
-        named messages have to say all of it.
+        named messages have to say all of it. Of what a person said, a person's messages about it
+        must also have a new word for each one that is left out: 'ask Jan first' does not just go.
         """
-        if known is None or known.trust < self.trust_of(named):
+        if known is None or known.trust < (trust := self.trust_of(named)):
             return frozenset()
-        known_words = _content_words(known.content)
-        sourced = frozenset[str]().union(*(self._words[number] for number in named))
-        says_new = bool((_content_words(text) - known_words) & sourced)
+        known_words, text_words = _content_words(known.content), _content_words(text)
+        speaking = [self._words[number] for number in named]
+        if trust == TRUST["user"]:
+            speaking = [one for one in speaking if one & known_words]
+        added = (text_words - known_words) & frozenset[str]().union(*speaking)
+        left_out = known_words - text_words
+        is_swap = len(left_out) <= len(added) or trust < TRUST["user"]
         in_order = _is_in_order(text, known.content)
         same_sense = entities.is_negated(text) == entities.is_negated(known.content)
-        return known_words if says_new and in_order and same_sense else frozenset()
+        return known_words if added and is_swap and in_order and same_sense else frozenset()
 
     def sources_of(
         self,

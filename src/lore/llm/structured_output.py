@@ -6,7 +6,7 @@ Names and docstrings of the schema classes are part of the schema that is sent t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -210,18 +210,25 @@ Clean = Callable[[str], str]
 
 
 def facts_to_extracts(
-    facts: Facts, grounds: Grounding, clean: Clean, known: Mapping[str, Fragment] | None = None
+    facts: Facts,
+    grounds: Grounding,
+    clean: Clean,
+    known: Mapping[str, Fragment] | None = None,
+    whole: Collection[str] = (),
 ) -> list[Extract]:
     """Convert an answer into a tree of extracts; facts without a source message are left out.
 
-    `known` are the fragments that were shown, by label: an answer can refer to no others.
+    `known` are the fragments that were shown, by label: an answer can refer to no others, and
+    correct only those that were shown as a `whole`.
     """
     by_number: dict[int, Found] = {}
     for place, fact in enumerate(facts.facts, 1):
         number = fact.number or _UNNUMBERED + place
         if fact.content.strip() and number not in by_number and len(by_number) < MAX_FACTS:
             by_number[number] = fact.model_copy(update={"number": number})
-    return _FactTree(by_number, grounds, clean, known or {}).build_children(None, (), 0)
+    correctable = {label: one for label, one in (known or {}).items() if label in whole}
+    tree = _FactTree(by_number, grounds, clean, known or {}, correctable)
+    return tree.build_children(None, (), 0)
 
 
 class _FactTree:
@@ -231,8 +238,10 @@ class _FactTree:
         grounds: Grounding,
         clean: Clean,
         known: Mapping[str, Fragment],
+        correctable: Mapping[str, Fragment],
     ) -> None:
         self._known = known
+        self._correctable = correctable
         self._facts = facts
         self._grounds = grounds
         self._clean = clean
@@ -265,7 +274,8 @@ class _FactTree:
         content = self._clean(fact.content[:_MAX_CONTENT_CHARS]).strip()
         summary = self._summary(fact)
         payload = self._payload(fact, summary)
-        same, corrected = self._find_known(fact.same_as), self._find_known(fact.corrects_id)
+        same = self._known.get(_label(fact.same_as))
+        corrected = self._correctable.get(_label(fact.corrects_id))
         corrects = self._field(fact.corrects) or (corrected.summary if corrected else "")
         claimed = self._grounds.existing(fact.sources) if fact.sources else inherited
         beside = " ".join([summary, corrects, *_texts(payload)])
@@ -290,9 +300,6 @@ class _FactTree:
             corrects_id=corrected.id if corrected else "",
         )
         return [extract, *below] if depth == MAX_DEPTH else [extract]
-
-    def _find_known(self, label: str) -> Fragment | None:
-        return self._known.get(label.strip().strip("[]"))
 
     def _weigh(self, fact: Found, sources: Sequence[int]) -> tuple[FragmentKind, float]:
         """Return kind and importance; only people and assistants state rules and what matters."""
@@ -334,6 +341,10 @@ class _FactTree:
     def _items(self, values: Sequence[str]) -> list[str]:
         cleaned = [self._field(item) for item in values[:_MAX_ITEMS]]
         return [item for item in cleaned if item]
+
+
+def _label(text: str) -> str:
+    return text.strip().strip("[]")
 
 
 def _texts(payload: dict[str, Any]) -> list[str]:
