@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import groupby, islice
@@ -367,7 +367,12 @@ def _find_goal(db: Connection, session_n: int, prepared: Sequence[PreparedMessag
     typed = [(message.key, text) for message in prepared if (text := typed_text(message.new))]
     # not what a fork only copied: its original may have been forgotten
     own = message_dedup.find_seen(db, session_n, "file", [key for key, _ in typed])
-    goal, _ = goals.find_goal(text for key, text in typed if key in own)
+    return make_title(text for key, text in typed if key in own)
+
+
+def make_title(typed: Iterable[str]) -> str:
+    """Return the first request among what a person typed, short enough for a title; '' without."""
+    goal, _ = goals.find_goal(typed)
     return sentences.one_line(goal, TITLE_CHARS)
 
 

@@ -55,6 +55,7 @@ from lore.store import fragments as fragment_store
 from lore.store import messages as message_store
 from lore.store.database import Connection
 from lore.store.session_turns import SessionFilter
+from lore.text.instructions import typed_text
 from lore.validation import Count, Whole, validate_methods
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
 
 
 def _claim(db: Connection, session: str, keys: Sequence[str], now: datetime) -> int:
+    from lore.capture.message_batches import make_title
+
     n = sessions.find_session(db, session, agent="specstory")
     if n is None:
         return 0
@@ -69,6 +72,9 @@ def _claim(db: Connection, session: str, keys: Sequence[str], now: datetime) -> 
     history.log_change(db, "change", ns, now)
     message_store.restore_instructions(db, ns, partial(quotes.typed_instructions, db))
     replacements.queue(db, ns)  # as a repository's words they could replace nothing
+    if ns and not sessions.has_title(db, n):  # a repository's words make no title
+        typed = (typed_text(one) for _, one in sorted(message_store.get_messages(db, ns).items()))
+        sessions.describe_session(db, n, title=make_title(typed))
     return len(ns)
 
 
