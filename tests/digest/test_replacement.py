@@ -722,6 +722,19 @@ def test_a_short_reply_is_read_with_the_question_that_it_answers(shop: Shop) -> 
     assert link.newer_text == "On which weekday does the sprint start? Wednesday"
 
 
+@pytest.mark.parametrize(
+    ("report", "shown"),
+    [
+        ("I raised the timeout in nginx to 45 s.", "I raised the timeout in nginx to 45 s."),
+        ("It is 45 s now.", "make the uploads work It is 45 s now."),
+    ],
+)
+def test_a_report_that_says_enough_is_shown_without_the_request(report: str, shown: str) -> None:
+    asked = "make the uploads work"
+    assert claim(report, trust=2)._replace(asked=asked).shown == shown
+    assert claim(report, trust=3)._replace(asked=asked).shown == f"{asked} {report}"
+
+
 EDIT = Part("tool_call", "db.toml: - pool_size = 20 + pool_size = 60", "Edit", call_id="1")
 POOL = "we run with a pool of 20 connections"
 

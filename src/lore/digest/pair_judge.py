@@ -23,6 +23,9 @@ sessions four were wrong."""
 _LATIN = 0.8
 """Share of ASCII letters in a text of the Latin script, with its accents."""
 
+_TELLING_CHARS = 40
+"""A shorter report ('Done, it's 45 s now') needs the request to be understood."""
+
 CHANGES: tuple[Verdict, ...] = ("partly", "replaces")
 
 
@@ -61,6 +64,13 @@ class Claim(NamedTuple):
         """Return the sentence with the one before it, if it points back to that."""
         needs = self.before and not statements.stands_alone(self.text)
         return f"{self.before} {self.text}" if needs else self.stated
+
+    @property
+    def shown(self) -> str:
+        """Return what readers are shown: a report that says enough comes without the request."""
+        is_report = bool(self.asked) and self.trust < TRUST["user"]
+        says_enough = len(self.text) >= _TELLING_CHARS and statements.stands_alone(self.text)
+        return self.text if is_report and says_enough else self.whole
 
 
 class Pair(NamedTuple):

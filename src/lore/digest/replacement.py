@@ -509,7 +509,7 @@ def _is_one_session(pair: Pair) -> bool:
 def _link(pair: Pair, relation: Relation, certainty: float) -> Replacement:
     older, newer = pair.older, pair.newer
     return Replacement(
-        older.n, older.text, newer.n, newer.whole, relation, round(certainty, 4), newer.at,
+        older.n, older.text, newer.n, newer.shown, relation, round(certainty, 4), newer.at,
         older.statements,
     )  # fmt: skip
 
@@ -581,7 +581,7 @@ def _links_of_return(db: Connection, pair: Pair, judgement: Judgement) -> Iterat
         is_between = pair.older.at < link.at < pair.newer.at and link.newer_n != pair.newer.n
         if is_between and link.older_text == pair.older.text:
             yield Replacement(
-                link.newer_n, link.newer_text, pair.newer.n, pair.newer.whole, "may_replace",
+                link.newer_n, link.newer_text, pair.newer.n, pair.newer.shown, "may_replace",
                 link.certainty, pair.newer.at,
             )  # fmt: skip
 

@@ -47,7 +47,8 @@ _SHORT = 60
 """A session of this many messages is not small talk."""
 
 
-_NEWER_CHARS = 80
+_NEWER_CHARS = 160
+"""Characters of a newer statement: enough for the value that it gives."""
 
 _FEW_REQUESTS = 2
 """A session that asks memory, and at most once for something else, is not worth showing."""
