@@ -247,6 +247,22 @@ def test_what_a_person_quotes_replaces_nothing(shop: Shop) -> None:
     assert shop.judge.judged == []
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "the linter says:\n\n",
+        "11:56:19 ",
+        "↳ ",
+        "Do the following plan:\n\nFirst.\n\n",
+        "# Plan\n\n",
+    ],
+)
+def test_what_a_person_pastes_replaces_nothing(shop: Shop, before: str) -> None:
+    shop.say(OLD, day=1)
+    shop.say(before + NEW, day=30)
+    assert not shop.outdated()
+
+
 def test_an_assistants_word_only_puts_a_persons_in_doubt(shop: Shop) -> None:
     shop.say(OLD, day=1)
     shop.say(NEW, day=30, role="assistant")
@@ -725,7 +741,10 @@ def test_a_short_reply_is_read_with_the_question_that_it_answers(shop: Shop) -> 
 @pytest.mark.parametrize(
     ("report", "shown"),
     [
-        ("I raised the timeout in nginx to 45 s.", "I raised the timeout in nginx to 45 s."),
+        (
+            "I raised the timeout of nginx to 45 seconds.",
+            "I raised the timeout of nginx to 45 seconds.",
+        ),
         ("It is 45 s now.", "make the uploads work It is 45 s now."),
     ],
 )

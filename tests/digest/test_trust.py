@@ -126,3 +126,19 @@ def test_text_repeated_verbatim_keeps_its_low_trust(world: World, payload):
     world.say(f"Let me check the code.\n\n{payload}", role="assistant")
     world.curate()
     assert [one.content for one in world.standing() if one.trust > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "trusts"),
+    [
+        ("", [3]),
+        ("I tried it, and this is what we do now. ", [3]),
+        ("Implement the following plan:\n\n# Plan: packages\n\n", [2]),
+        ("The other agent reports:\n\n", []),
+    ],
+)
+def test_what_a_person_pastes_is_not_their_own_word(world: World, before: str, trusts: list[int]):
+    world.say(f"{before}We switched from npm to pnpm in March.")
+    world.say("Let me check the code.", role="assistant")
+    world.curate()
+    assert [one.trust for one in world.standing()] == trusts

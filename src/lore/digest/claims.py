@@ -14,6 +14,7 @@ from lore.text import call_text, message_features, statements
 from lore.text.call_text import ValueChange
 from lore.text.instructions import typed_text
 from lore.text.message_features import part_origin
+from lore.text.pasted_text import find_voices
 from lore.text.statements import Statement
 
 SHORTEST, LONGEST = 8, 400
@@ -90,18 +91,23 @@ def _split(stem: Claim, text: str, *, typed: bool) -> list[Claim]:
     if len(text) > READ_CHARS:
         return []
     split = statements.split_statements(text, by_line=typed)
+    if len(split) > _most_sentences(split, typed=typed):
+        return []
+    voices = find_voices(text, [one.text for one in split]) if typed else ["own"] * len(split)
     stated = [
-        one
-        for one in split
+        (one, voice)
+        for one, voice in zip(split, voices, strict=True)
         if len(one.text) + len(stem.asked) >= SHORTEST
         and len(one.text) <= LONGEST
         and is_statement(one.text)
+        and voice != "pasted"
         and not (typed and _quotes_another(one.text))
     ]
-    if len(split) > _most_sentences(split, typed=typed):
-        return []
+    # what may be pasted is not the person's own word
+    trust = {"own": stem.trust, "doubtful": min(stem.trust, TRUST["assistant"])}
     return [
-        stem._replace(text=one.text, before=one.before, statements=len(stated)) for one in stated
+        stem._replace(text=one.text, before=one.before, statements=len(stated), trust=trust[voice])
+        for one, voice in stated
     ]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from lore import clock
 from lore.digest import placement
-from lore.digest.drafts import DraftFragment
+from lore.digest.drafts import DraftFragment, is_of_pasted_text
 from lore.digest.fragment_edits import required_trust
 from lore.digest.placement import NEVER_PARENTS, Candidate, Neighbour
 from lore.records import NOTE_EDGES, TRUST, UNASKED_TRUST, CurationResult, EdgeKind, Origin
@@ -23,7 +23,7 @@ from lore.store.database import Connection
 from lore.store.fragments import NewFragment
 from lore.store.graph import EdgeRow
 from lore.text import entities, instructions, words
-from lore.text.instructions import Withdrawal
+from lore.text.instructions import Withdrawal, typed_text
 
 SAME_AS_FORMER = 0.75
 """A fragment this similar to the corrected words states the former value."""
@@ -214,7 +214,7 @@ class DraftWriter:
         if not there:
             self.result += CurationResult(dropped=1)
             return None
-        origin = messages.lowest_trust_origin(self._db, "user", list(there.values()))
+        origin = self._origin_of(draft, list(there.values()))
         said_at = [times[id_] for id_ in there if id_ in times]
         at = min(self._context.now, max(said_at, default=self._context.now))
         one = _SourcedDraft(draft, tuple(there), origin, at, parent)
@@ -245,6 +245,14 @@ class DraftWriter:
             self._supersede_setting(one, n)
         self._confirm_elsewhere(one, candidates)
         return n
+
+    def _origin_of(self, draft: DraftFragment, source_ns: Sequence[int]) -> Origin:
+        """Return the least trusted origin of the messages; pasted text is not a person's word."""
+        origin = messages.lowest_trust_origin(self._db, "user", source_ns)
+        if origin != "user":
+            return origin
+        typed = map(typed_text, messages.get_messages(self._db, source_ns).values())
+        return "assistant" if is_of_pasted_text(draft.content, list(typed)) else origin
 
     def _was_deleted(self, one: _SourcedDraft) -> bool:
         """Return whether a user deleted the fragment that came from these messages."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor, redact_tree
 from lore.store import vectors
 from lore.text import sentences, words
 from lore.text.message_features import is_dialogue_part, lowest_origin
+from lore.text.pasted_text import leave_out_pasted
 
 Numbers = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -115,6 +116,21 @@ class QuoteDetector:
             for id_, message_runs in self._runs.items()
             if runs and len(runs & message_runs) >= QUOTED_SHARE * len(runs)
         ]
+
+
+def is_of_pasted_text(content: str, typed: Sequence[str]) -> bool:
+    """Return whether a draft quotes messages of a person only where they may be pasted.
+
+    A plan, a review or a log that a person hands over is not the person's own word.
+    """
+    runs = _word_runs(content)
+    if not runs:
+        return False
+
+    def quotes(texts: Iterable[str]) -> bool:
+        return any(len(runs & _word_runs(text)) >= QUOTED_SHARE * len(runs) for text in texts)
+
+    return quotes(typed) and not quotes(map(leave_out_pasted, typed))
 
 
 def build_drafts(

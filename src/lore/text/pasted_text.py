@@ -29,8 +29,11 @@ _INTRODUCTION = re.compile(
     rf"(?m)(?:^|(?<=[.!?;])[^\S\n]|(?<=[^\S\n][-–—])[^\S\n])({_WORDS}{{1,200}})(?::(?=\s|$)|\uff1a)"
 )
 _REQUEST = re.compile(rf"(?m)(?:^|(?<=[.!?;])[^\S\n])({_WORDS}{{3,200}})(?:[.!?]|$)")
+_END_OF_LINE = re.compile(r"[ \t\r]*(?:\n|\Z)")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _HEADERS_WITHIN = 400
+_BEGINNING_CHARS = 24
+"""Characters by which a sentence is found in a text that has line breaks and markup in it."""
 
 
 class PastedText(NamedTuple):
@@ -55,13 +58,18 @@ def _covers(spans: Sequence[Span], *places: int) -> bool:
     return any(start <= place < end for start, end in spans for place in places)
 
 
-def find_pasted(text: str) -> PastedText:
-    """Return where a message has the words of others."""
-    certain = list(_mails(text))
+def find_pasted(text: str, *, inline: bool = True) -> PastedText:
+    """Return where a message has the words of others.
+
+    Unless `inline`, what follows an introduction in its line is the person's: 'for the log: 48 °C'.
+    """
+    certain = [*_mails(text), *(match.span() for match in _re.output.finditer(text))]
     doubtful = [*_long_paragraphs(text), *(match.span() for match in _re.block.finditer(text))]
     if heading := _re.heading.search(text):
         doubtful.append((heading.start(), len(text)))
     for start in _introduced(text):
+        if not (inline or _ends_line(text, start)):
+            continue
         end = _block_end(text, start)
         certain.append((start, end))
         doubtful.append((end, len(text)))
@@ -69,6 +77,34 @@ def find_pasted(text: str) -> PastedText:
     quotations = (match.span() for match in _re.quotation.finditer(text))
     merged = (tuple(merge_spans(spans)) for spans in (certain, doubtful, quotations))
     return PastedText(*merged)
+
+
+def leave_out_pasted(text: str) -> str:
+    """Return what of a text a person typed for certain."""
+    pasted = find_pasted(text, inline=False)
+    pieces, at = list[str](), 0
+    for start, end in merge_spans([*pasted.certain, *pasted.doubtful]):
+        pieces.append(text[at:start])
+        at = end
+    return "\n".join([*pieces, text[at:]])
+
+
+def find_voices(text: str, sentences: Sequence[str]) -> list[Voice]:
+    """Return whose words the sentences of a text are, which are given in their order.
+
+    A sentence that is not in the text as it stands has the voice of the one before it.
+    """
+    pasted = find_pasted(text, inline=False)
+    voices: list[Voice] = []
+    voice: Voice = "own"
+    at = 0
+    for sentence in sentences:
+        start = text.find(sentence[:_BEGINNING_CHARS], at)
+        if start >= 0:
+            at = start
+            voice = pasted.voice(start, min(len(text), start + len(sentence)))
+        voices.append(voice)
+    return voices
 
 
 def is_of_a_document(sentence: str) -> bool:
@@ -99,12 +135,16 @@ def _requested(text: str) -> Iterator[int]:
             yield introduction.end()
     for request in _REQUEST.finditer(text):
         words = request[1].strip()
-        ends_line = text[request.end() :].lstrip(" \t").startswith("\n")
+        ends_line = _ends_line(text, request.end())
         is_request = _re.text_request.search(words) or (ends_line and _opens(words))
         if is_request and not _is_own_rule(words):
             yield request.end()
     for line in (*_re.header.finditer(text), *_re.speaker.finditer(text)):
         yield line.end()
+
+
+def _ends_line(text: str, at: int) -> bool:
+    return _END_OF_LINE.match(text, at) is not None
 
 
 def _opens(line: str) -> bool:

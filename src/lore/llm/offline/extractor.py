@@ -23,7 +23,7 @@ from lore.llm.offline.statement_classifier import (
 )
 from lore.llm.offline.statement_text import MAX_LEAD_CHARS
 from lore.records import ROLES, TRUST, UNASKED_TRUST, Extract, FragmentKind, MessageText, Segment
-from lore.text import entities, goals, instructions, sentences, statements, words
+from lore.text import entities, goals, instructions, pasted_text, sentences, statements, words
 from lore.text.statements import Statement, is_whole
 from lore.text.transcript_text import COMMIT_HEADING
 
@@ -191,6 +191,7 @@ def _candidates_of(one: MessageText, text: str, around: tuple[float, ...]) -> It
     is_agent = one.voice == "assistant"
     parts = statements.split_statements(text, by_line=not is_agent)
     before = previous = heading = ""
+    voices = [] if is_agent else pasted_text.find_voices(text, [part.text for part in parts])
     for place, part in enumerate(parts):
         spoken = SpokenStatement(
             part.text, part.before or part.lead or part.heading or before, not is_agent,
@@ -199,7 +200,8 @@ def _candidates_of(one: MessageText, text: str, around: tuple[float, ...]) -> It
         is_prose = place and part.is_item >= parts[place - 1].is_item
         previous = before if is_prose and part.heading == heading else ""
         before, heading = part.text, part.heading
-        if _may_be_kept(part) and (is_agent or _is_stated(part.text)):
+        is_own = is_agent or (voices[place] != "pasted" and _is_stated(part.text))
+        if is_own and _may_be_kept(part):
             yield _Candidate(one, part, spoken, place, previous)
 
 

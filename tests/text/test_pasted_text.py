@@ -1,0 +1,40 @@
+"""Pasted text: whose words the sentences of a person's message are."""
+
+from __future__ import annotations
+
+import pytest
+
+from lore.text.pasted_text import find_voices, leave_out_pasted
+
+RULE = "We deploy with ops/deploy.sh."
+
+
+@pytest.mark.parametrize(
+    ("message", "voice"),
+    [
+        (RULE, "own"),
+        (f"ok! then for the log: {RULE}", "own"),
+        (f"[Image #1] is too small. {RULE}", "own"),
+        (f"[...] {RULE}", "own"),
+        (f"The reviewer says:\n\n{RULE}", "pasted"),
+        (f"Implement the following plan:\n\n# Plan\n\n{RULE}", "doubtful"),
+        (f"[07/06/26 16:35 main ~/code] {RULE}", "pasted"),
+        (f"[cloud] {RULE}", "pasted"),
+        (f"👀 {RULE}", "pasted"),
+        (f"↳ {RULE}", "pasted"),
+        (f'"name": "x", {RULE}', "pasted"),
+        (f"11:56:19 {RULE}", "pasted"),
+    ],
+)
+def test_a_sentence_is_a_persons_own_unless_it_was_handed_over(message: str, voice: str):
+    assert find_voices(message, [RULE]) == [voice]
+
+
+def test_a_sentence_that_was_joined_of_two_lines_has_the_voice_of_the_one_before():
+    message = "The reviewer says:\n\nUse tabs.\nWe deploy\nwith ops/deploy.sh."
+    assert find_voices(message, ["Use tabs.", RULE]) == ["pasted", "pasted"]
+
+
+def test_what_a_person_typed_around_a_log_remains():
+    typed = leave_out_pasted("It fails again\n11:56:19 worker died\nWe need two workers.")
+    assert typed.split("\n") == ["It fails again", "", "", "We need two workers."]
