@@ -11,6 +11,7 @@ import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from itertools import zip_longest
 
 from lore.records import (
     DatedStatement,
@@ -106,6 +107,9 @@ _MAX_TOPIC_CHARS, _MAX_KNOWN_CHARS = 300, 600
 _MAX_BESIDE_CHARS = 600
 _MAX_LINE_SOURCES = 8
 _MAX_OUTLINE_CHARS = 32_000
+_MAX_CHECKED_CHARS = 45_000
+"""All facts of a session that is checked: the rest of the record is for what was said in it."""
+
 _OUTLINE_CHARS = ((4_000, 1_000), (2_000, 400), (1_000, 200), (600, 0))
 """How long the messages of a session may be in its outline, and those in the middle of a turn."""
 
@@ -204,9 +208,11 @@ def _numbered_line(line: LogLine) -> str:
     return f"[{numbers}] {line.text}" if numbers else line.text
 
 
-def render_fragments(fragments: Sequence[Fragment], *, first: int = 0) -> str:
-    """Return fragments with their numbers."""
-    share = _MAX_RECORD_CHARS // max(1, len(fragments))
+def render_fragments(
+    fragments: Sequence[Fragment], *, first: int = 0, room: int = _MAX_RECORD_CHARS
+) -> str:
+    """Return fragments with their numbers, each with its share of the room."""
+    share = room // max(1, len(fragments))
     most = min(max(share, _MIN_FRAGMENT_CHARS), _MAX_FRAGMENT_CHARS)
     items = [
         f"[{number}] {_fragment_header(one)}\n{_fragment_body(one, most)}"
@@ -221,8 +227,8 @@ def render_facts(facts: Sequence[Fragment], spoken: Sequence[MessageText]) -> st
     Requests and the last words before the next one come first. If there is no room for all of
     these, the latest are shown.
     """
-    numbered = render_fragments(facts, first=1)
-    room = min(_MAX_OUTLINE_CHARS, _MAX_RECORD_CHARS - len(numbered))
+    numbered = render_fragments(facts, first=1, room=_MAX_CHECKED_CHARS)
+    room = max(0, min(_MAX_OUTLINE_CHARS, _MAX_RECORD_CHARS - len(numbered)))
     items: list[str] = []
     size = 0
     for most, most_between in _OUTLINE_CHARS:
@@ -242,7 +248,7 @@ def _render_outline(spoken: Sequence[MessageText], most: int, most_between: int)
 
     What lies between is what an assistant says before it goes on working.
     """
-    for one, following in zip(spoken, [*spoken[1:], None], strict=True):
+    for one, following in zip_longest(spoken, spoken[1:]):
         is_between = one.origin == "assistant" and following and following.origin == "assistant"
         chars = most_between if is_between else most
         if chars:

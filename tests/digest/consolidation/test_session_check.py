@@ -146,6 +146,14 @@ def test_what_tools_say_is_checked_apart(world: World):
     assert chat.checked == [[CAUSE, OTHER], [LINE]]
 
 
+def test_a_session_in_which_nobody_spoke_counts_as_checked(world: World):
+    page = world.say(f"{LINE}. {OTHER}.", role="tool")
+    chat = CheckingSummarizer([fact(LINE, page), fact(OTHER, page)], {LINE: "trivial"})
+    assert counts(consolidate(world, chat))["sessions checked"] == 1
+    assert chat.checked == []
+    assert world.contents() == [LINE, OTHER]
+
+
 def test_what_is_below_an_archived_topic_moves_up(world: World):
     source = world.say("Much about the upload.", role="assistant")
     tree = [fact(CAUSE, source, children=[fact(OTHER, source), fact(LINE, source)])]

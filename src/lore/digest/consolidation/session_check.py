@@ -43,7 +43,8 @@ _MAX_MESSAGES = 10_000
 def check_sessions(run: PhaseRun) -> None:
     """Archive facts that their session overturned or that nobody would miss.
 
-    What has a person's trust is not asked about, and without a chat nothing is.
+    What has a person's trust is not asked about, without a chat nothing is, and of a session in
+    which nobody spoke there is nothing that a fact could be compared with.
     """
     if not run.is_paid:
         return
@@ -67,7 +68,8 @@ def _check_session(run: PhaseRun, session: UndigestedSession) -> None:
         facts = _facts_of(db, session.n)
         again = sessions.find_session_state(db, session.n, "checked") is not None
         spoken = _read_session(db, session.n) if facts else []
-    groups = _split_by_trust(facts) if again or len(facts) >= MIN_FACTS else []
+    is_worth_asking = bool(spoken) and (again or len(facts) >= MIN_FACTS)
+    groups = _split_by_trust(facts) if is_worth_asking else []
     for group in groups:
         rejected = _find_rejected(run, group, spoken)
         run.write(partial(_archive, facts=rejected, run=run))
