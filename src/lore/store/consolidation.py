@@ -571,17 +571,19 @@ def unchecked_sessions(
 ) -> list[UndigestedSession]:
     """Return the idle sessions that were digested lately, and not checked since their last message.
 
-    Oldest first; sessions of which no fact was extracted are left out.
+    Those whose check failed least often come first, the oldest of them first; sessions of which no
+    fact was extracted are left out.
     """
     sql = (
         "SELECT s.n, s.id, s.last_message_at FROM sessions s"
         " JOIN session_states d ON d.session_n = s.n AND d.name = 'digested'"
         " LEFT JOIN session_states c ON c.session_n = s.n AND c.name = 'checked'"
+        " LEFT JOIN session_states e ON e.session_n = s.n AND e.name = 'check_failures'"
         " WHERE s.last_message_at <= :idle_since AND d.updated_at >= :recent_since"
         " AND d.value = CAST(s.last_message_at AS TEXT)"
         " AND (c.value IS NULL OR c.value <> CAST(s.last_message_at AS TEXT))"
         f" AND EXISTS (SELECT 1 {_FACTS_OF_SESSION} AND i.session_n = s.n)"
-        " ORDER BY s.last_message_at, s.n"
+        " ORDER BY CAST(coalesce(e.value, '0') AS INTEGER), s.last_message_at, s.n"
     )
     since = {"idle_since": clock.to_us(now - idle), "recent_since": clock.to_us(now - recent)}
     return [UndigestedSession(*row) for row in db.rows(sql, **since, person=TRUST["user"])]

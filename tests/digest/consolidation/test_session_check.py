@@ -33,11 +33,16 @@ class CheckingSummarizer(ScriptedSummarizer):
         self.checked: list[list[str]] = []
         self.outline: list[str] = []
         self.failure: Exception | None = None
+        self.refused: set[str] = set()
+        """What a provider refuses to read."""
 
     def check(self, facts: Sequence[Fragment], spoken: Sequence[MessageText]) -> list[FactVerdict]:
         """Return the verdicts that were given for the texts of facts."""
         if self.failure:
             raise self.failure
+        if any(one.content in self.refused for one in facts):
+            msg = "The provider refuses this content."
+            raise ProviderUnavailable(msg)
         self.checked.append([one.content for one in facts])
         self.outline = [one.text for one in spoken]
         return [self.verdicts.get(one.content, "keep") for one in facts]
@@ -128,6 +133,45 @@ def test_a_provider_that_is_away_is_asked_in_the_next_cycle(world: World):
     assert counts(consolidate(world, chat))["fragments"] == 2
     chat.failure = None
     assert counts(consolidate(world, chat))["archived"] == 1
+
+
+def learned(world: World, *names: str) -> CheckingSummarizer:
+    """Let each of some sessions tell two facts; return the chat that extracts them."""
+    extracts = []
+    for name in names:
+        source = world.say(f"{name} has a proxy and a disk.", role="assistant", session=name)
+        extracts += [fact(f"{name} has a {part}", source) for part in ("proxy", "disk")]
+    return CheckingSummarizer(extracts, {})
+
+
+def test_a_session_that_a_provider_refuses_keeps_no_other_one_waiting(world: World):
+    chat = learned(world, "harbor", "billing", "orders")
+    chat.refused = {"harbor has a proxy"}
+    first = consolidate(world, chat)
+    assert counts(first)["sessions checked"] == 2
+    assert counts(first)["sessions waiting"] == 1
+    again = learned(world, "search")
+    again.refused, again.verdicts = chat.refused, {"search has a disk": "trivial"}
+    later = consolidate(world, again)
+    assert counts(later)["archived"] == 1
+    assert counts(later)["sessions waiting"] == 1
+
+
+def test_after_three_failures_in_a_row_the_next_cycle_begins_with_others(world: World):
+    names = [f"service{place}" for place in range(5)]
+    chat = learned(world, *names)
+    chat.refused = {f"{name} has a proxy" for name in names[:3]}
+    first = consolidate(world, chat)
+    assert "sessions checked" not in counts(first)
+    assert counts(first)["sessions waiting"] == 5
+    assert counts(consolidate(world, chat))["sessions checked"] == 2
+
+
+def test_sessions_beyond_those_of_a_cycle_are_counted_as_waiting(world: World):
+    chat = learned(world, *(f"service{place}" for place in range(22)))
+    report = consolidate(world, chat)
+    assert counts(report)["sessions checked"] == 20
+    assert counts(report)["sessions waiting"] == 2
 
 
 def test_a_persons_own_words_are_not_asked_about(world: World):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
-from lore.digest.consolidation.phase import PhaseRun
+from lore.digest.consolidation.phase import MAX_CONSECUTIVE_FAILURES, PhaseRun
 from lore.errors import BadReply, BudgetSpent, PromptTooLong, ProviderError
 from lore.records import UNASKED_TRUST, Fragment, MessageText
 from lore.store import (
@@ -44,7 +44,8 @@ def check_sessions(run: PhaseRun) -> None:
     """Archive facts that their session overturned or that nobody would miss.
 
     What has a person's trust is not asked about, without a chat nothing is, and of a session in
-    which nobody spoke there is nothing that a fact could be compared with.
+    which nobody spoke there is nothing that a fact could be compared with. A session whose check
+    fails waits for the next cycle, behind those that failed less often.
     """
     if not run.is_paid:
         return
@@ -53,14 +54,24 @@ def check_sessions(run: PhaseRun) -> None:
     if run.dry_run:
         run.count("sessions to check", len(waiting))
         return
+    checked = failures = 0
     for place, session in enumerate(waiting[:MOST_SESSIONS]):
         run.advance(place, len(waiting))
         try:
             _check_session(run, session)
-        except (BudgetSpent, ProviderError) as error:  # they are checked in the next cycle
-            left = len(waiting) - place
-            run.report_line(f"{left} sessions are not checked: {type(error).__name__}")
-            return
+        except BudgetSpent as error:
+            run.report_line(f"stopped checking sessions: {error}")
+            break
+        except ProviderError as error:
+            failures += 1
+            run.report_line(f"session {session.id} is not checked: {type(error).__name__}")
+            run.write(partial(_count_failure, session=session, run=run))
+        else:
+            checked, failures = checked + 1, 0
+        if failures == MAX_CONSECUTIVE_FAILURES:
+            run.report_line(f"stopped checking sessions after {failures} failures in a row")
+            break
+    run.count("sessions waiting", len(waiting) - checked)
 
 
 def _check_session(run: PhaseRun, session: UndigestedSession) -> None:
@@ -140,4 +151,13 @@ def _mark_checked(
 ) -> None:
     at = session.last_message_at
     sessions.put_session_state(db, session.n, "checked", at, now=run.now)
+    if sessions.find_session_state(db, session.n, "check_failures"):
+        sessions.put_session_state(db, session.n, "check_failures", 0, now=run.now)
     run.count("sessions checked")
+
+
+def _count_failure(
+    db: Connection, _cycle_n: int, *, session: UndigestedSession, run: PhaseRun
+) -> None:
+    before = sessions.find_session_state(db, session.n, "check_failures") or 0
+    sessions.put_session_state(db, session.n, "check_failures", before + 1, now=run.now)
