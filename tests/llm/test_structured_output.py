@@ -27,7 +27,7 @@ from lore.llm.structured_output import (
     schema_instruction,
 )
 from lore.records import Extract
-from tests.llm.fakes import fact, facts, fragment, message_text
+from tests.llm.fakes import fact, facts, message_text
 
 TALK = (
     message_text(
@@ -110,14 +110,6 @@ def test_a_child_without_sources_inherits_them():
     listed = [fact(1, "harbor", sources=[1, 99]), fact(2, "deploy", under=1, sources=[])]
     (root,) = extracted(*listed)
     assert root.sources == root.children[0].sources == ("id-1",)
-
-
-def test_only_what_was_shown_as_a_whole_is_corrected():
-    listed = [fact(1, "harbor", corrects_id="K1"), fact(2, "port 8443", corrects_id="[K2]")]
-    known = {"K1": fragment("long", "x" * 700), "K2": fragment("short", "Port 8080.")}
-    found = Facts.model_validate({"facts": listed})
-    extracts = facts_to_extracts(found, Grounding(TALK), clean_output, known, {"K2"})
-    assert [one.corrects_id for one in extracts] == ["", known["K2"].id]
 
 
 def test_a_root_without_sources_is_dropped():

@@ -151,19 +151,15 @@ def render_exchange(exchange: Segment) -> str:
     return "\n".join(items)
 
 
-def label_known(exchange: Segment) -> dict[str, Fragment]:
-    """Return the fragments that stand around an exchange by the labels a chat calls them by."""
-    return dict([*_label("T", exchange.topics), *_label("K", exchange.known)])
+def label_whole(exchange: Segment) -> dict[str, Fragment]:
+    """Return the fragments that stand around an exchange with all that they say, by their labels.
 
-
-def find_whole(exchange: Segment) -> frozenset[str]:
-    """Return the labels of the fragments that stand around an exchange with all that they say.
-
-    Only these can be corrected: a chat cannot say again what it does not see.
+    A chat can refer to these alone: of what it does not see it cannot say that it is the same, nor
+    say it again.
     """
     most = {"T": _MAX_TOPIC_CHARS, "K": _MAX_KNOWN_CHARS}
-    labelled = label_known(exchange).items()
-    return frozenset(label for label, one in labelled if len(one.content) <= most[label[0]])
+    labelled = (*_label("T", exchange.topics), *_label("K", exchange.known))
+    return {label: one for label, one in labelled if len(one.content) <= most[label[0]]}
 
 
 def _label(letter: str, some: Sequence[Fragment]) -> Iterator[tuple[str, Fragment]]:
