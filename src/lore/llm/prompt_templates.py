@@ -101,7 +101,9 @@ def indent(text: str) -> str:
 
 _MAX_VOICE_CHARS = 60
 _MAX_TITLE_CHARS = 200
-_MAX_FRAGMENT_CHARS = 4_000
+MAX_FRAGMENT_CHARS = 4_000
+"""What a chat is shown of a fragment or a statement; of many fragments it is less."""
+
 _MIN_FRAGMENT_CHARS = 200
 _MAX_TOPIC_CHARS, _MAX_KNOWN_CHARS = 300, 600
 _MAX_BESIDE_CHARS = 600
@@ -209,7 +211,7 @@ def render_fragments(
 ) -> str:
     """Return fragments with their numbers, each with its share of the room."""
     share = room // max(1, len(fragments))
-    most = min(max(share, _MIN_FRAGMENT_CHARS), _MAX_FRAGMENT_CHARS)
+    most = min(max(share, _MIN_FRAGMENT_CHARS), MAX_FRAGMENT_CHARS)
     items = [
         f"[{number}] {_fragment_header(one)}\n{_fragment_body(one, most)}"
         for number, one in enumerate(fragments, first)
@@ -275,14 +277,14 @@ def _hit_header(hit: Hit) -> str:
 
 def _hit_body(hit: Hit) -> str:
     asked = indent(f"(asked: {one_line(hit.question, _MAX_TITLE_CHARS)})\n") if hit.question else ""
-    return "\n".join(filter(None, (asked, indent(hit.text[:_MAX_FRAGMENT_CHARS]))))
+    return "\n".join(filter(None, (asked, indent(hit.text[:MAX_FRAGMENT_CHARS]))))
 
 
 def _fragment_header(one: Fragment | DatedStatement) -> str:
     return f"{one.kind}, {one.created_at:%Y-%m-%d}, origin: {one.origin}"
 
 
-def _fragment_body(one: Fragment | DatedStatement, most: int = _MAX_FRAGMENT_CHARS) -> str:
+def _fragment_body(one: Fragment | DatedStatement, most: int = MAX_FRAGMENT_CHARS) -> str:
     return indent(one.content[:most])
 
 

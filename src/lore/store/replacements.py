@@ -33,6 +33,7 @@ instruction is a sentence of its message with few changes."""
 STATEMENT_BYTES = 1_000
 """A replaced statement is stored up to here: PostgreSQL's keys, of which it is one, are short."""
 
+_MOST_CHARACTER_BYTES = 4
 _DAY_US = 86_400_000_000
 _MOST_STEPS = 16
 """A value that was replaced more often than this is followed no further."""
@@ -129,6 +130,16 @@ def _put(db: Connection, link: Replacement) -> int:
 
 def _key(statement: str) -> str:
     return statement.encode()[:STATEMENT_BYTES].decode(errors="ignore")
+
+
+def find_whole(stored: str, texts: Iterable[str]) -> str | None:
+    """Return a statement of which a link may have the beginning; None if the rest is gone.
+
+    `texts` are what its item states now.
+    """
+    whole = next((text for text in texts if _key(text) == stored), None)
+    is_cut = len(stored.encode()) > STATEMENT_BYTES - _MOST_CHARACTER_BYTES
+    return whole if whole is not None or is_cut else stored
 
 
 _OF_ITEMS = f"({among('older_n', 'ns')} OR {among('newer_n', 'ns')})"

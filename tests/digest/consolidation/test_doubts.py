@@ -212,6 +212,25 @@ def test_fragments_that_tell_a_replaced_statement_are_judged_next(memory: Memory
     assert len(chat.asked) == 2
 
 
+def test_a_fragment_is_judged_with_all_that_it_says(memory: Memory):
+    link(memory, "possible")
+    long = "Analytics are stored in a Redshift cluster. ".ljust(1_400, "x") + " Invoices, too."
+    tell_in_other_words(memory, long)
+    chat = FakeChat("changes")
+    contradict(memory, chat)
+    assert chat.asked == [(OLD, NEW), (long, NEW)]
+    assert relations(memory) == ["replaces", "replaces"]
+
+
+def test_a_fragment_that_no_chat_can_read_as_a_whole_is_replaced_by_none(memory: Memory):
+    link(memory, "possible")
+    tell_in_other_words(memory, "Analytics are stored in a Redshift cluster. ".ljust(4_100, "x"))
+    chat = FakeChat("changes")
+    contradict(memory, chat)
+    assert chat.asked == [(OLD, NEW)]
+    assert relations(memory) == ["replaces", "possible"]
+
+
 def test_fragments_of_a_statement_that_holds_are_not_asked_about(memory: Memory):
     link(memory, "may_replace")
     tell_in_other_words(memory, "Analytics of the ads project are stored in a Redshift cluster.")

@@ -10,6 +10,7 @@ from lore import clock
 from lore.digest import replacement
 from lore.digest.claims import load_claims
 from lore.digest.consolidation.phase import PhaseRun
+from lore.llm.prompt_templates import MAX_FRAGMENT_CHARS
 from lore.records import TRUST, UNASKED_TRUST, DatedStatement, Origin, Verdict
 from lore.store import consolidation, fragments, items, replacements, reversible_changes
 from lore.store.database import Connection
@@ -72,19 +73,26 @@ def _set_mark(db: Connection, _cycle_n: int, *, last: int) -> None:
 def _describe(db: Connection, links: Sequence[tuple[int, Replacement]]) -> Iterator[_Doubt]:
     """Yield the links between two claims, and of fragments that tell one in other words.
 
-    Those of what repeats a claim follow its own.
+    Those of what repeats a claim follow its own. What cannot be shown as a whole is left out: what
+    replaces its beginning may leave the rest as it is.
     """
     ns = sorted({n for _, link in links for n in (link.older_n, link.newer_n)})
-    claims = {n: stated[0] for n, stated in load_claims(db, ns).items() if stated}
+    stated_by = load_claims(db, ns)
+    claims = {n: stated[0] for n, stated in stated_by.items() if stated}
     by_number = fragments.by_number(db, ns)
 
     def describe(n: int, text: str) -> DatedStatement | None:
         claim, fragment = claims.get(n), by_number.get(n)
+        texts = [one.text for one in stated_by.get(n, ())]
+        texts += [fragment.content] if fragment else []
+        whole = replacements.find_whole(text, texts)
+        if whole is None or len(whole) > MAX_FRAGMENT_CHARS:
+            return None
         if claim is not None:
             origin = fragment.origin if fragment else _ORIGINS.get(claim.trust, "assistant")
-            return DatedStatement(text, clock.from_us(claim.at), origin, claim.trust)
+            return DatedStatement(whole, clock.from_us(claim.at), origin, claim.trust)
         if fragment is not None:
-            return DatedStatement(text, fragment.created_at, fragment.origin, fragment.trust)
+            return DatedStatement(whole, fragment.created_at, fragment.origin, fragment.trust)
         return None
 
     for n, link in links:
