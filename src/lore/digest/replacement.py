@@ -330,6 +330,18 @@ def doubtful_pairs(db: Connection, *, project_n: int | None) -> list[DoubtfulPai
     ends = sorted({n for link in links for n in (link.older_n, link.newer_n)})
     ids = items.ids_of(db, ends)
     times = {n: claims[0].at for n, claims in load_claims(db, ends).items() if claims}
+    asked = {(ids[link.older_n], link.newer_n) for link in links if link.older_n in times}
+    paraphrases = {
+        n: one
+        for n, one in fragments.by_number(db, ends).items()
+        if n not in times and one.kind != "episode" and not one.superseded_by
+    }
+    times |= {n: clock.to_us(one.created_at) for n, one in paraphrases.items()}
+
+    def is_settled_with_its_message(link: Replacement) -> bool:
+        sources = paraphrases[link.older_n].source_messages if link.older_n in paraphrases else ()
+        return any((id_, link.newer_n) in asked for id_ in sources)
+
     return [
         DoubtfulPair(
             StatedText(ids[link.newer_n], link.newer_text, clock.from_us(link.at)),
@@ -337,7 +349,7 @@ def doubtful_pairs(db: Connection, *, project_n: int | None) -> list[DoubtfulPai
             link.certainty,
         )
         for link in links
-        if link.older_n in times and link.newer_n in ids
+        if link.older_n in times and link.newer_n in ids and not is_settled_with_its_message(link)
     ]
 
 
@@ -345,7 +357,8 @@ def settle_pair(db: Connection, one: str, other: str, decision: Decision) -> boo
     """Settle a linked pair as a person decides; return whether there is such a pair.
 
     To keep the newer statement means that it replaces the older; all else dismisses the pair. What
-    repeats the older statement is settled with it: answers, fragments and episodes.
+    repeats the older statement is settled with it: answers, fragments and episodes. Of fragments
+    that tell it in other words, what is dismissed holds again, and what was in doubt is replaced.
     """
     right, wrong = (items.resolve(db, id_).n for id_ in (one, other))
     relation: Relation = "replaces" if decision == "keep" else "dismissed"
@@ -361,6 +374,9 @@ def _settle_all(db: Connection, older_n: int, newer_n: int, relation: Relation) 
             if older_n in group
         )
     )
+    ids = items.ids_of(db, sorted(together)).values()
+    linked = replacements.fragments_linked_to(db, newer_n, ids)
+    together |= {n for n, now in linked if relation == "dismissed" or now == "may_replace"}
     settled = [replacements.settle(db, n, newer_n, relation) for n in sorted(together)]
     return any(settled)
 

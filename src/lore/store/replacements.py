@@ -266,6 +266,20 @@ def links_to(db: Connection, newer_n: int) -> list[Replacement]:
     return [Replacement._make(row) for row in db.rows(sql, newer_n=newer_n)]
 
 
+def fragments_linked_to(
+    db: Connection, newer_n: int, message_ids: Collection[str]
+) -> list[tuple[int, Relation]]:
+    """Return the fragments made of messages that an item replaces, or may replace, with how."""
+    rows = db.rows(
+        "SELECT r.older_n, r.relation FROM replacements r JOIN fragments f ON f.n = r.older_n"
+        " WHERE r.newer_n = :newer_n AND r.relation <> 'dismissed'"
+        f" AND {json_list_overlaps('f.source_messages', 'ids')}",
+        newer_n=newer_n,
+        ids=text_array(sorted(message_ids)),
+    )
+    return [(n, relation) for n, relation in rows]
+
+
 def settle(db: Connection, older_n: int, newer_n: int, relation: Relation) -> bool:
     """Set the relation of a linked pair by a person's decision; return whether there is one."""
     is_there = bool(
