@@ -10,7 +10,7 @@ from lore.digest.drafts import CurationContext
 from lore.digest.extraction import curate_session
 from lore.errors import BadReply, ProviderUnavailable
 from lore.records import CycleReport, Extract, FactVerdict, Fragment, MessageText, Segment
-from lore.store import fragments, graph, items, sessions
+from lore.store import fragments, graph, items, reversible_changes, sessions
 from lore.store.consolidation import StepRecorder
 from lore.store.database import Connection
 from tests.digest.world import ScriptedSummarizer, World, fact
@@ -204,6 +204,28 @@ def test_what_is_below_an_archived_topic_moves_up(world: World):
     consolidate(world, CheckingSummarizer(tree, {CAUSE: "overturned"}))
     assert world.contents() == [OTHER, LINE]
     assert [one.depth for one in world.standing()] == [0, 0]
+
+
+def test_an_overview_that_states_what_was_archived_is_withdrawn(world: World):
+    source = world.say("Much about the upload.", role="assistant")
+    topic = "The upload of harbor was examined"
+    tree = [fact(topic, source, children=[fact(CAUSE, source), fact(OTHER, source)])]
+    chat = CheckingSummarizer(tree, {CAUSE: "overturned"})
+    world.curate(lambda _: chat.extracts)
+    shown = {one.content: one for one in world.standing()}
+
+    def write(db: Connection) -> None:
+        n = items.resolve(db, shown[topic].id).n
+        text = f"{topic}. {CAUSE}. {OTHER}."
+        reversible_changes.write_overview(db, n, text, topic, now=world.clock())
+
+    world.database.write(write)
+    report = consolidate(world, chat)
+    assert counts(report)["overviews withdrawn"] == 1
+    assert world.contents() == [topic, OTHER]
+    undo_cycle(world.database, report.id)
+    assert CAUSE in world.contents()
+    assert f"{topic}. {CAUSE}. {OTHER}." in world.contents()
 
 
 def test_what_replaced_something_stays_so_that_one_of_both_is_shown(world: World):

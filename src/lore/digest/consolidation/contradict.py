@@ -12,6 +12,7 @@ from lore import clock
 from lore.digest.consolidation.doubts import settle_doubts
 from lore.digest.consolidation.pairs import find_embedder, find_similar_roots
 from lore.digest.consolidation.phase import PhaseRun, label, live_fragments
+from lore.digest.consolidation.summaries import withdraw_overviews
 from lore.errors import NotFound
 from lore.records import UNASKED_TRUST, Conflict, Decision, Fragment, Verdict
 from lore.store import consolidation, fragments, graph, history, items, pages, reversible_changes
@@ -230,7 +231,7 @@ def _apply_verdicts(
             if reversible_changes.add_edge(db, edge, now=run.now, recorder=recorder):
                 run.count("conflicts")
                 run.report_line(f"{label(one.newer)} contradicts {label(one.older)}")
-    _withdraw_overviews(db, recorder, sorted(superseded), run)
+    withdraw_overviews(db, sorted(superseded), recorder, run)
     consolidation.put_judgements(db, judged, now=run.now)
 
 
@@ -254,25 +255,6 @@ def _link_in_part(pair: _PendingPair) -> Replacement:
         CHAT_CERTAINTY,
         at,
     )
-
-
-def _withdraw_overviews(
-    db: Connection, recorder: StepRecorder, ns: Sequence[int], run: PhaseRun
-) -> None:
-    """Restore the own words of the parents of superseded fragments, until the next cycle.
-
-    An overview that still states what was just superseded would bring it back; a new one costs a
-    request, and the phase resummarize sends those.
-    """
-    parents = {graph.find_parent(db, n) for n in ns} - {None, *ns}
-    for parent in sorted(n for n in parents if n is not None):
-        own = reversible_changes.find_text_before_overview(db, parent)
-        if own is not None:
-            reversible_changes.write_overview(
-                db, parent, own.content, own.summary, now=run.now, recorder=recorder
-            )
-            run.count("overviews withdrawn")
-    consolidation.request_overviews(db, ns)
 
 
 _UNDO_GROUP = "decision"

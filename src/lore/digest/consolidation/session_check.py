@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 
 from lore.digest.consolidation.phase import MAX_CONSECUTIVE_FAILURES, PhaseRun
+from lore.digest.consolidation.summaries import withdraw_overviews
 from lore.errors import BadReply, BudgetSpent, PromptTooLong, ProviderError
 from lore.records import UNASKED_TRUST, Fragment, MessageText
 from lore.store import (
@@ -137,13 +138,13 @@ def _archive(db: Connection, cycle_n: int, *, facts: dict[int, Fragment], run: P
     recorder = consolidation.step_recorder(cycle_n)
     there = fragments.by_number(db, sorted(facts))
     unchanged = [n for n, fact in facts.items() if n in there and there[n].version == fact.version]
-    consolidation.request_overviews(db, unchanged)
     for n in unchanged:
         parent = graph.find_parent(db, n)
         for child in graph.children(db, n, deleted=True):
             reversible_changes.reparent(db, child, parent, now=run.now, recorder=recorder)
         reversible_changes.archive(db, n, now=run.now, recorder=recorder)
         run.count("archived")
+    withdraw_overviews(db, unchanged, recorder, run)
 
 
 def _mark_checked(
