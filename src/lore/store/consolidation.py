@@ -500,6 +500,13 @@ def request_overviews(db: Connection, child_ns: Sequence[int]) -> None:
     )
 
 
+_REPLACES_NOTHING = (
+    "f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'supersedes') AND f.n NOT IN"
+    " (SELECT newer_n FROM replacements WHERE relation NOT IN ('dismissed', 'possible'))"
+)
+"""What supersedes or replaces something stays: without it neither of both would be shown."""
+
+
 class PruneLimit(NamedTuple):
     """A relevance, and the age and days without use, beyond which fragments are pruned."""
 
@@ -513,9 +520,9 @@ def prunable_fragments(
     """Return the fragments that faded below a limit, deepest first.
 
     `unread` is for children never read, `any_` for all children, `root` for roots that were never
-    used and have no children; the episodes of sessions stay. A fragment that supersedes another one
-    stays too, because its removal would restore the older one; and so does a note that is still in
-    an agent's file, because that file would not be read again.
+    used and have no children; the episodes of sessions stay. A fragment that supersedes or replaces
+    another one stays too, because its removal would restore the older one; and so does a note that
+    is still in an agent's file, because that file would not be read again.
     """
     return db.column(
         "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.deleted_at IS NULL"
@@ -528,7 +535,7 @@ def prunable_fragments(
         " OR (f.depth = 0 AND f.relevance < :root AND i.created_at < :root_before"
         " AND f.last_accessed IS NULL AND f.superseded_by IS NULL AND f.kind <> 'episode'"
         " AND f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'hierarchical')))"
-        " AND f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'supersedes')"
+        f" AND {_REPLACES_NOTHING}"
         " AND f.n NOT IN (SELECT a_n FROM judgements WHERE verb = 'prune')"
         f" AND NOT ({IN_ITS_FILE}) ORDER BY f.depth DESC, f.n",
         highest=max(unread.relevance, any_.relevance, root.relevance),
@@ -560,7 +567,7 @@ _FACTS_OF_SESSION = (
     "FROM fragments f JOIN items i ON i.n = f.n"
     f" WHERE {CURRENT_FRAGMENT} AND f.trust < :person AND f.source_messages <> '[]'"
     " AND f.kind NOT IN ('episode', 'insight')"
-    " AND f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'supersedes')"
+    f" AND {_REPLACES_NOTHING}"
     " AND f.n NOT IN (SELECT a_n FROM judgements WHERE verb = 'prune')"
     " AND f.n NOT IN (SELECT fragment_n FROM actions WHERE fragment_n IS NOT NULL)"
 )
@@ -592,7 +599,7 @@ def unchecked_sessions(
 def facts_of_session(db: Connection, session_n: int) -> list[int]:
     """Return the facts that were extracted from a session and that no person said or changed.
 
-    A fact that supersedes another is left out: without it neither would be shown.
+    A fact that supersedes or replaces another is left out: without it neither would be shown.
     """
     sql = f"SELECT f.n {_FACTS_OF_SESSION} AND i.session_n = :session_n ORDER BY f.n"
     return db.column(sql, session_n=session_n, person=TRUST["user"])

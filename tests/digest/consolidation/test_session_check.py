@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pytest
+
 from lore.digest.consolidation.cycle import run_cycle, undo_cycle
 from lore.digest.consolidation.phase import CycleContext
 from lore.digest.drafts import CurationContext
 from lore.digest.extraction import curate_session
 from lore.errors import BadReply, ProviderUnavailable
 from lore.records import CycleReport, Extract, FactVerdict, Fragment, MessageText, Segment
-from lore.store import fragments, graph, items, reversible_changes, sessions
+from lore.store import fragments, graph, items, replacements, reversible_changes, sessions
 from lore.store.consolidation import StepRecorder
 from lore.store.database import Connection
+from lore.store.replacements import Relation, Replacement
 from tests.digest.world import ScriptedSummarizer, World, fact
 from tests.store.samples import add_messages
 
@@ -239,6 +242,27 @@ def test_what_replaced_something_stays_so_that_one_of_both_is_shown(world: World
     consolidate(world, chat)
     assert newer.content in world.contents()
     assert chat.checked == [[LINE, OTHER]]
+
+
+@pytest.mark.parametrize("relation", ["replaces", "partly", "may_replace", "dismissed"])
+def test_what_replaced_a_part_of_something_stays_too(world: World, relation: Relation):
+    source = world.say("The proxy cuts requests, the disk is full.", role="assistant")
+    chat = CheckingSummarizer(
+        [fact(CAUSE, source), fact(OTHER, source), fact(LINE, source)],
+        {OTHER: "overturned", LINE: "trivial"},
+    )
+    world.curate(lambda _: chat.extracts)
+    ids = {one.content: one.id for one in world.standing()}
+
+    def link(db: Connection) -> None:
+        older, newer = (items.resolve(db, ids[text]).n for text in (CAUSE, OTHER))
+        made = Replacement(older, CAUSE, newer, OTHER, relation, 0.9, 1)
+        replacements.record(db, (), [made])
+
+    world.database.write(link)
+    consolidate(world, chat)
+    assert (OTHER in world.contents()) == (relation != "dismissed")
+    assert LINE not in world.contents()
 
 
 def test_what_another_session_confirmed_is_not_asked_about(world: World):
