@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
+from lore.digest import fragment_edits as by_hand
 from lore.digest.consolidation.cycle import run_cycle, undo_cycle
 from lore.digest.consolidation.phase import CycleContext
 from lore.digest.drafts import CurationContext
@@ -38,6 +39,8 @@ class CheckingSummarizer(ScriptedSummarizer):
         self.failure: Exception | None = None
         self.refused: set[str] = set()
         """What a provider refuses to read."""
+        self.meanwhile: Callable[[], object] = lambda: None
+        """What happens while a provider answers."""
 
     def check(self, facts: Sequence[Fragment], spoken: Sequence[MessageText]) -> list[FactVerdict]:
         """Return the verdicts that were given for the texts of facts."""
@@ -48,6 +51,7 @@ class CheckingSummarizer(ScriptedSummarizer):
             raise ProviderUnavailable(msg)
         self.checked.append([one.content for one in facts])
         self.outline = [one.text for one in spoken]
+        self.meanwhile()
         return [self.verdicts.get(one.content, "keep") for one in facts]
 
 
@@ -274,6 +278,34 @@ def test_what_another_session_confirmed_is_not_asked_about(world: World):
     assert len(world.contents()) == 3
     consolidate(world, chat)
     assert chat.checked == [[OTHER, LINE]]
+
+
+def test_what_another_session_confirms_during_the_check_is_not_archived(world: World):
+    source = world.say("The proxy cuts requests. A line was renamed.", role="assistant")
+    chat = CheckingSummarizer([fact(CAUSE, source), fact(LINE, source)], {CAUSE: "overturned"})
+
+    def confirm() -> None:
+        again = world.say(CAUSE, role="assistant", session="t")
+        world.curate(lambda _: [fact(CAUSE, again)], session="t")
+
+    chat.meanwhile = confirm
+    consolidate(world, chat)
+    assert chat.checked == [[CAUSE, LINE]]
+    assert world.contents() == [CAUSE, LINE]
+
+
+def test_what_a_person_decides_during_the_check_stands(world: World):
+    source = world.say("The proxy cuts requests. A line was renamed.", role="assistant")
+    verdicts: dict[str, FactVerdict] = {CAUSE: "overturned", LINE: "trivial"}
+    chat = CheckingSummarizer([fact(CAUSE, source), fact(LINE, source)], verdicts)
+
+    def supersede() -> None:
+        older, newer = (one.id for one in world.standing())
+        by_hand.supersede(world.database, older, newer)
+
+    chat.meanwhile = supersede
+    assert "archived" not in counts(consolidate(world, chat))
+    assert world.contents() == [LINE]
 
 
 def test_what_is_said_again_in_another_session_is_known_again(world: World):

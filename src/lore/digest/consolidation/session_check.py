@@ -84,7 +84,7 @@ def _check_session(run: PhaseRun, session: UndigestedSession) -> None:
     groups = _split_by_trust(facts) if is_worth_asking else []
     for group in groups:
         rejected = _find_rejected(run, group, spoken)
-        run.write(partial(_archive, facts=rejected, run=run))
+        run.write(partial(_archive, facts=rejected, session=session, run=run))
     run.write(partial(_mark_checked, session=session, run=run))
     run.count("facts checked", sum(map(len, groups)))
 
@@ -133,10 +133,17 @@ def _find_rejected(
     return {n: fact for (n, fact), verdict in both if verdict != "keep"}
 
 
-def _archive(db: Connection, cycle_n: int, *, facts: dict[int, Fragment], run: PhaseRun) -> None:
-    """Archive facts that were not changed meanwhile; what is below one moves up."""
+def _archive(
+    db: Connection,
+    cycle_n: int,
+    *,
+    facts: dict[int, Fragment],
+    session: UndigestedSession,
+    run: PhaseRun,
+) -> None:
+    """Archive facts that may still be archived and say the same; what is below one moves up."""
     recorder = consolidation.step_recorder(cycle_n)
-    there = fragments.by_number(db, sorted(facts))
+    there = _facts_of(db, session.n)
     unchanged = [n for n, fact in facts.items() if n in there and there[n].version == fact.version]
     for n in unchanged:
         parent = graph.find_parent(db, n)
