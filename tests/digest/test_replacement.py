@@ -845,6 +845,16 @@ def test_a_value_that_is_said_again_may_replace_the_one_between(shop: Shop) -> N
     assert (link.relation, link.newer_n) == ("may_replace", shop.number_of(last))
 
 
+def test_what_the_model_is_sure_of_is_left_to_a_chat_to_settle(shop: Shop) -> None:
+    shop.judge.certainty = 1.0
+    shop.judge.replaced = [("use npm", "use bun")]
+    shop.say("we use npm for packages", day=1)
+    shop.say("we use bun for packages", day=10)
+    with shop.memory.database.read() as db:
+        (link,) = (one for _, one in replacements.links_to_judge(db, after=0, limit=9))
+    assert link.certainty < CHAT_CERTAINTY
+
+
 def test_a_neighbour_with_less_in_common_is_only_doubtful(shop: Shop) -> None:
     shop.judge.replaced = [("runs at", "runs at 25")]
     (own,) = shop.say("the accelerometer runs at 100 Hz", day=1)

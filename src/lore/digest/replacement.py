@@ -45,7 +45,7 @@ from lore.records import (
 )
 from lore.store import fragments, items, messages, replacements, vectors
 from lore.store.database import Connection, Database
-from lore.store.replacements import Relation, Replacement
+from lore.store.replacements import MODEL_CERTAINTY, Relation, Replacement
 from lore.text import entities, instructions, words
 
 log = logging.getLogger("lore.digest.replacement")
@@ -525,8 +525,8 @@ def _is_one_session(pair: Pair) -> bool:
 def _link(pair: Pair, relation: Relation, certainty: float) -> Replacement:
     older, newer = pair.older, pair.newer
     return Replacement(
-        older.n, older.text, newer.n, newer.shown, relation, round(certainty, 4), newer.at,
-        older.statements,
+        older.n, older.text, newer.n, newer.shown, relation,
+        min(round(certainty, 4), MODEL_CERTAINTY), newer.at, older.statements,
     )  # fmt: skip
 
 
@@ -583,7 +583,7 @@ def _links_of_successors(db: Connection, link: Replacement) -> Iterator[Replacem
                 older_n=earlier.newer_n,
                 older_text=earlier.newer_text,
                 relation="may_replace",
-                certainty=min(earlier.certainty, later.certainty),
+                certainty=min(earlier.certainty, later.certainty, MODEL_CERTAINTY),
                 statements=1,
             )
 
@@ -598,7 +598,7 @@ def _links_of_return(db: Connection, pair: Pair, judgement: Judgement) -> Iterat
         if is_between and link.older_text == pair.older.text:
             yield Replacement(
                 link.newer_n, link.newer_text, pair.newer.n, pair.newer.shown, "may_replace",
-                link.certainty, pair.newer.at,
+                min(link.certainty, MODEL_CERTAINTY), pair.newer.at,
             )  # fmt: skip
 
 

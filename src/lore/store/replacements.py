@@ -221,6 +221,10 @@ def doubtful_links(db: Connection, *, project_n: int | None, limit: int) -> list
 CHAT_CERTAINTY = 0.99
 """Of what a chat settled: it outweighs the pair model, and a person (1.0) outweighs both."""
 
+MODEL_CERTAINTY = 0.98
+"""The most of what the pair model or a rule thinks, and of what follows from links: a chat may be
+asked about it."""
+
 _UNDECIDED = f"r.n > :after AND r.certainty < {CHAT_CERTAINTY} AND r.relation <> 'dismissed'"
 
 
