@@ -170,9 +170,15 @@ def _redacted_lines(lines: tuple[str, ...], deleted: set[str], needle: str) -> t
     )
 
 
-def get_progress(db: Connection, name: str) -> int:
-    """Return the progress value that a phase stored; 0 at first."""
-    return int(database.find_meta(db, _progress_key(name)) or 0)
+def get_progress(db: Connection, name: str, *, before: str = "") -> int:
+    """Return the progress value that a phase stored; 0 at first.
+
+    A name that has none continues what the phase did under the name `before`.
+    """
+    value = database.find_meta(db, _progress_key(name))
+    if value is None and before:
+        value = database.find_meta(db, _progress_key(before))
+    return int(value or 0)
 
 
 def set_progress(db: Connection, name: str, value: int) -> None:
