@@ -545,20 +545,25 @@ def find_paraphrases(db: Connection, link: Replacement) -> list[Replacement]:
     """Return possible links of the fragments that tell a replaced statement in other words.
 
     A chat wrote them, of the message that has the statement and perhaps of others; it has to say
-    whether the newer statement replaces them, too.
+    whether the newer statement replaces them, too. Those without a word of the statement are about
+    something else that the message says, and what holds no longer needs no verdict.
     """
     older, newer = (replacements.place_of(db, n).id for n in (link.older_n, link.newer_n))
     derived = replacements.derived_fragments(db, [older, newer])
-    possible = link._replace(relation="possible", certainty=POSSIBLE, statements=1)
-    return [
-        candidate
+    telling = _telling_words(link.older_text)
+    contents = {
+        n: content
         for n, content in derived.get(older, {}).items()
         if n not in derived.get(newer, {})
+        and telling & _telling_words(content)
         and not replacements.is_same_statement(link.older_text, content)
-        and not replacements.find_pair(
-            db, candidate := possible._replace(older_n=n, older_text=content)
-        )
+    }
+    possible = link._replace(relation="possible", certainty=POSSIBLE, statements=1)
+    candidates = [
+        possible._replace(older_n=n, older_text=contents[n])
+        for n in fragments.current_of(db, contents)
     ]
+    return [one for one in candidates if not replacements.find_pair(db, one)]
 
 
 def _links_of_echoes(db: Connection, link: Replacement) -> Iterator[Replacement]:

@@ -13,7 +13,8 @@ from lore.digest.consolidation.phase import CycleContext
 from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
 from lore.records import Draft, JudgedPair, NewMessage, Part, PhaseReport, Role, Verdict
-from lore.store import consolidation, items, replacements
+from lore.store import consolidation, items, replacements, reversible_changes
+from lore.store.database import Connection
 from lore.store.replacements import CHAT_CERTAINTY, Relation, Replacement
 from tests.fakes import NOON, FakeEmbedder
 
@@ -210,6 +211,25 @@ def test_fragments_that_tell_a_replaced_statement_are_judged_next(memory: Memory
     assert report.counts["paraphrases to judge"] == 1
     contradict(memory, chat)
     assert len(chat.asked) == 2
+
+
+def test_only_fragments_that_hold_and_share_a_word_with_the_statement_are_asked_about(
+    memory: Memory,
+):
+    link(memory, "possible")
+    told = [f"The {name} Redshift cluster has the data of ads." for name in ("red", "blue", "old")]
+    other = "Invoices are sent on the first day of each month."
+    tell_in_other_words(memory, *told, other)
+
+    def hide(db: Connection) -> None:
+        ns: dict[str, int] = dict(db.rows("SELECT content, n FROM fragments"))
+        reversible_changes.archive(db, ns[told[1]], now=NOON)
+        reversible_changes.supersede(db, ns[told[2]], ns[other], now=NOON)
+
+    memory.database.write(hide)
+    chat = FakeChat("changes")
+    contradict(memory, chat)
+    assert chat.asked == [(OLD, NEW), (told[0], NEW)]
 
 
 def test_a_fragment_is_judged_with_all_that_it_says(memory: Memory):
