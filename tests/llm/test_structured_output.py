@@ -18,6 +18,7 @@ from lore.llm.structured_output import (
     MAX_FACTS,
     MAX_RESPONSE_CHARS,
     Facts,
+    Found,
     Insight,
     Verdicts,
     complete_schema,
@@ -110,6 +111,19 @@ def test_a_child_without_sources_inherits_them():
     listed = [fact(1, "harbor", sources=[1, 99]), fact(2, "deploy", under=1, sources=[])]
     (root,) = extracted(*listed)
     assert root.sources == root.children[0].sources == ("id-1",)
+
+
+def test_null_is_an_empty_field():
+    needed = {"content": "Port 8443.", "kind": "config", "importance": "low", "sources": [1]}
+    optional = set(Found.model_fields) - needed.keys()
+    nulls = dict.fromkeys(optional)
+    form = {"form": "config", "setting": "port", "value": None}
+    for listed in (needed | nulls, needed | {"payload": form}):
+        value, problem = parse_value(json.dumps({"facts": [listed]}), Facts)
+        assert (problem, value is not None) == ("", True)
+    value, problem = parse_value(json.dumps({"facts": [needed | {"content": None}]}), Facts)
+    assert value is None
+    assert "facts.0.content" in problem
 
 
 def test_a_root_without_sources_is_dropped():

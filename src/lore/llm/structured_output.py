@@ -9,7 +9,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 
 from lore import payloads
 from lore.llm.chat import ChatResponse, Usage
@@ -27,9 +34,16 @@ from lore.text import sentences
 
 
 class Answer(BaseModel):
-    """What all forms have in common: no other fields, no other types."""
+    """What all forms have in common: no other fields, no other types; null is an empty field."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {name: one for name, one in value.items() if one is not None}
 
 
 class Filled(Answer):
