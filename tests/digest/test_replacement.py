@@ -39,7 +39,7 @@ from lore.records import (
 from lore.settings import Settings
 from lore.store import dialogue_state, graph, items, project_rows, replacements
 from lore.store.database import Connection
-from lore.store.replacements import Replacement
+from lore.store.replacements import CHAT_CERTAINTY, Relation, Replacement
 from tests.call_count import count_calls
 from tests.fakes import NOON, FakeEmbedder, FixedClock
 
@@ -300,6 +300,58 @@ def test_a_decision_settles_all_that_repeats_the_older_statement(shop: Shop, set
     shop.memory.knowledge.resolve(newer, ids[settles], "dismiss")
     assert [hit.text for hit in shop.ask() if hit.replaced] == []
     assert shop.memory.knowledge.doubtful_pairs() == []
+
+
+def paraphrase(shop: Shop, message: str, newer: str, relation: Relation) -> str:
+    """Store a fragment that tells a message in other words, and its link to a newer message."""
+    told = "All orders live in a relational database called Postgres, version 14."
+    id_ = shop.memory.store(
+        told, kind="fact", origin="user", project=SHOP, source_messages=[message]
+    )
+    made = Replacement(
+        shop.number_of(id_), told, shop.number_of(newer), NEW, relation, CHAT_CERTAINTY, 100
+    )
+    shop.memory.database.write(lambda db: replacements.record(db, (), [made]))
+    return id_
+
+
+@pytest.mark.parametrize("relation", ["replaces", "partly", "may_replace", "possible"])
+def test_what_tells_a_statement_in_other_words_holds_again_with_it(
+    shop: Shop, relation: Relation
+) -> None:
+    (older,) = shop.say(OLD, day=1)
+    (newer,) = shop.say(NEW, day=30)
+    told = paraphrase(shop, older, newer, relation)
+    shop.memory.knowledge.resolve(newer, older, "dismiss")
+    assert links_of(shop, told) == links_of(shop, older) == []
+    with shop.memory.database.read() as db:
+        assert set(db.column("SELECT relation FROM replacements")) == {"dismissed"}
+
+
+def test_what_tells_a_replaced_statement_in_other_words_is_in_doubt_no_longer(shop: Shop) -> None:
+    (older,) = shop.say(OLD, day=1)
+    (newer,) = shop.say(NEW, day=30)
+    told = paraphrase(shop, older, newer, "may_replace")
+    shop.memory.knowledge.resolve(newer, older, "keep")
+    assert [link.relation for link in links_of(shop, told)] == ["replaces"]
+
+
+def test_a_fragment_in_doubt_waits_for_a_person_unless_its_message_does(shop: Shop) -> None:
+    shop.judge.certainty = 0.3
+    (older,) = shop.say(OLD, day=1)
+    (newer,) = shop.say(NEW, day=30)
+    told = paraphrase(shop, older, newer, "may_replace")
+    (pair,) = shop.memory.knowledge.doubtful_pairs()
+    assert pair.older.id == older
+    with shop.memory.database.read() as db:
+        (link,) = replacements.links_of(db, [shop.number_of(older)]).popitem()[1]
+    settled = link._replace(relation="replaces", certainty=CHAT_CERTAINTY)
+    shop.memory.database.write(lambda db: replacements.record(db, (), [settled]))
+    (pair,) = shop.memory.knowledge.doubtful_pairs()
+    assert pair.older.id == told
+    shop.memory.knowledge.resolve(newer, told, "dismiss")
+    assert shop.memory.knowledge.doubtful_pairs() == []
+    assert [one.relation for one in links_of(shop, older)] == ["replaces"]
 
 
 def test_a_decision_settles_a_doubtful_pair_that_is_a_conflict_too(shop: Shop) -> None:
@@ -810,6 +862,16 @@ def test_a_value_that_is_said_again_may_replace_the_one_between(shop: Shop) -> N
     (last,) = shop.say("we are back to npm for packages", day=20)
     (link,) = links_of(shop, between)
     assert (link.relation, link.newer_n) == ("may_replace", shop.number_of(last))
+
+
+def test_what_the_model_is_sure_of_is_left_to_a_chat_to_settle(shop: Shop) -> None:
+    shop.judge.certainty = 1.0
+    shop.judge.replaced = [("use npm", "use bun")]
+    shop.say("we use npm for packages", day=1)
+    shop.say("we use bun for packages", day=10)
+    with shop.memory.database.read() as db:
+        (link,) = (one for _, one in replacements.links_to_judge(db, after=0, limit=9))
+    assert link.certainty < CHAT_CERTAINTY
 
 
 def test_a_neighbour_with_less_in_common_is_only_doubtful(shop: Shop) -> None:

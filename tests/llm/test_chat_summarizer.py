@@ -329,6 +329,25 @@ def test_a_fact_corrects_a_topic():
     assert one.corrects_id == "t-one"
 
 
+def test_a_fact_refers_to_no_fragment_of_which_only_the_beginning_was_shown():
+    long = "The export is at 01:00. ".ljust(700, "x")
+    exchange = replace(
+        AMONG,
+        topics=(fragment("t-long", long),),
+        known=(fragment("k-long", long), fragment("k-short", "The export is at 01:00.")),
+    )
+    found = extracted(
+        fact(1, "The export is at 01:00.", same_as="K1"),
+        fact(2, "The export is at 02:30.", corrects_id="K1"),
+        fact(3, "The export is at 01:00 at night.", same_as="T1"),
+        fact(4, "The export at night is at 01:00.", same_as="K2"),
+        fact(5, "The export at night is at 02:30.", corrects_id="K2"),
+        exchange=exchange,
+    )
+    assert [one.same_as for one in found] == ["", "", "", "k-short", ""]
+    assert [one.corrects_id for one in found] == ["", "", "", "", "k-short"]
+
+
 def test_what_corrects_a_fragment_is_not_the_same():
     (one,) = extracted(fact(1, "The export is at 02:30.", same_as="K1", corrects_id="K1"))
     assert (one.same_as, one.corrects_id) == ("", "k-one")

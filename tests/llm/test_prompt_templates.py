@@ -133,6 +133,24 @@ def test_no_text_can_close_the_record(text, cut):
     assert sent.index(f"<<<record {BOUNDARY}>>>\n") == 0
 
 
+@pytest.mark.parametrize("chars", [40, 960, 2_000])
+def test_facts_of_any_length_are_shown_beside_what_was_said(chars):
+    many = [fragment(str(n), f"{n} ".ljust(chars, "x")) for n in range(1, 61)]
+    spoken = [message_text(n, f"said {n}", "assistant") for n in range(3)]
+    record = prompt_templates.render_facts(many, spoken)
+    assert all(f"\n[{n}] fact" in record for n in range(1, 61))
+    assert "said 2" in record
+
+
+def test_facts_can_be_shown_where_nothing_was_said():
+    assert prompt_templates.render_facts([fragment("a", "Port 8080.")], []).startswith("[1] fact")
+
+
+def test_facts_that_fill_the_record_leave_no_room_for_what_was_said():
+    long = [fragment(str(n), "\n" * 2_000 + "x") for n in range(60)]
+    assert "said" not in prompt_templates.render_facts(long, [message_text(1, "said")])
+
+
 @given(st.text())
 def test_every_line_of_a_message_is_indented(text):
     lines = indent(text).splitlines()

@@ -18,6 +18,7 @@ from lore.llm.structured_output import (
     MAX_FACTS,
     MAX_RESPONSE_CHARS,
     Facts,
+    Found,
     Insight,
     Verdicts,
     complete_schema,
@@ -27,7 +28,7 @@ from lore.llm.structured_output import (
     schema_instruction,
 )
 from lore.records import Extract
-from tests.llm.fakes import fact, facts, fragment, message_text
+from tests.llm.fakes import fact, facts, message_text
 
 TALK = (
     message_text(
@@ -112,12 +113,17 @@ def test_a_child_without_sources_inherits_them():
     assert root.sources == root.children[0].sources == ("id-1",)
 
 
-def test_only_what_was_shown_as_a_whole_is_corrected():
-    listed = [fact(1, "harbor", corrects_id="K1"), fact(2, "port 8443", corrects_id="[K2]")]
-    known = {"K1": fragment("long", "x" * 700), "K2": fragment("short", "Port 8080.")}
-    found = Facts.model_validate({"facts": listed})
-    extracts = facts_to_extracts(found, Grounding(TALK), clean_output, known, {"K2"})
-    assert [one.corrects_id for one in extracts] == ["", known["K2"].id]
+def test_null_is_an_empty_field():
+    needed = {"content": "Port 8443.", "kind": "config", "importance": "low", "sources": [1]}
+    optional = set(Found.model_fields) - needed.keys()
+    nulls = dict.fromkeys(optional)
+    form = {"form": "config", "setting": "port", "value": None}
+    for listed in (needed | nulls, needed | {"payload": form}):
+        value, problem = parse_value(json.dumps({"facts": [listed]}), Facts)
+        assert (problem, value is not None) == ("", True)
+    value, problem = parse_value(json.dumps({"facts": [needed | {"content": None}]}), Facts)
+    assert value is None
+    assert "facts.0.content" in problem
 
 
 def test_a_root_without_sources_is_dropped():

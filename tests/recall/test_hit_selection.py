@@ -127,6 +127,19 @@ def test_a_corrected_fragment_is_shown_beside_the_message_it_was_made_of():
     assert ids(chosen(hits, Limits(5, 1_000))) == ["m", "f"]
 
 
+@pytest.mark.parametrize(
+    ("said", "now"),
+    [
+        ("we always deploy harbor on Friday", "We never deploy harbor on Friday"),
+        ("we never deploy harbor on Friday", "We always deploy harbor on Friday"),
+        ("no tea, please; the cache of harbor is not enabled", "The cache of harbor is enabled"),
+    ],
+)
+def test_a_fragment_that_was_turned_round_is_shown_beside_its_message(said: str, now: str):
+    hits = [made("m", said), made("f", now, type_="fragment", sources=("m",))]
+    assert ids(chosen(hits, Limits(5, 1_000))) == ["m", "f"]
+
+
 def test_a_message_that_a_shown_line_tells_nearly_whole_is_no_hit_of_its_own():
     told = made("l", "Mara: the berth costs 40", type_="distillation", sources=("m",))
     found = chosen([told, made("m", "the berth costs 40")], Limits(10, 1_000))

@@ -67,6 +67,14 @@ def test_a_statement_of_any_length_is_linked_once_on_either_engine(db: Connectio
     assert long.startswith(stored.older_text)
 
 
+@pytest.mark.parametrize("length", [10, 996, 1_000, 1_200])
+def test_a_statement_that_was_cut_is_found_again_among_those_of_its_item(length: int) -> None:
+    whole = "ü".ljust(length, "x")
+    stored = whole.encode()[: replacements.STATEMENT_BYTES].decode()
+    assert replacements.find_whole(stored, ["another", whole]) == whole
+    assert (replacements.find_whole(stored, ["another"]) is None) == (length > 994)
+
+
 def test_links_to_an_item_that_is_gone_are_not_stored(db: Connection) -> None:
     a = add_fragment(db, 1)
     assert replacements.record(db, [a], [link(a, 999)]) == 0

@@ -45,7 +45,7 @@ from lore.records import (
 )
 from lore.store import fragments, items, messages, replacements, vectors
 from lore.store.database import Connection, Database
-from lore.store.replacements import Relation, Replacement
+from lore.store.replacements import MODEL_CERTAINTY, Relation, Replacement
 from lore.text import entities, instructions, words
 
 log = logging.getLogger("lore.digest.replacement")
@@ -330,6 +330,18 @@ def doubtful_pairs(db: Connection, *, project_n: int | None) -> list[DoubtfulPai
     ends = sorted({n for link in links for n in (link.older_n, link.newer_n)})
     ids = items.ids_of(db, ends)
     times = {n: claims[0].at for n, claims in load_claims(db, ends).items() if claims}
+    asked = {(ids[link.older_n], link.newer_n) for link in links if link.older_n in times}
+    paraphrases = {
+        n: one
+        for n, one in fragments.by_number(db, ends).items()
+        if n not in times and one.kind != "episode" and not one.superseded_by
+    }
+    times |= {n: clock.to_us(one.created_at) for n, one in paraphrases.items()}
+
+    def is_settled_with_its_message(link: Replacement) -> bool:
+        sources = paraphrases[link.older_n].source_messages if link.older_n in paraphrases else ()
+        return any((id_, link.newer_n) in asked for id_ in sources)
+
     return [
         DoubtfulPair(
             StatedText(ids[link.newer_n], link.newer_text, clock.from_us(link.at)),
@@ -337,7 +349,7 @@ def doubtful_pairs(db: Connection, *, project_n: int | None) -> list[DoubtfulPai
             link.certainty,
         )
         for link in links
-        if link.older_n in times and link.newer_n in ids
+        if link.older_n in times and link.newer_n in ids and not is_settled_with_its_message(link)
     ]
 
 
@@ -345,7 +357,8 @@ def settle_pair(db: Connection, one: str, other: str, decision: Decision) -> boo
     """Settle a linked pair as a person decides; return whether there is such a pair.
 
     To keep the newer statement means that it replaces the older; all else dismisses the pair. What
-    repeats the older statement is settled with it: answers, fragments and episodes.
+    repeats the older statement is settled with it: answers, fragments and episodes. Of fragments
+    that tell it in other words, what is dismissed holds again, and what was in doubt is replaced.
     """
     right, wrong = (items.resolve(db, id_).n for id_ in (one, other))
     relation: Relation = "replaces" if decision == "keep" else "dismissed"
@@ -361,6 +374,9 @@ def _settle_all(db: Connection, older_n: int, newer_n: int, relation: Relation) 
             if older_n in group
         )
     )
+    ids = items.ids_of(db, sorted(together)).values()
+    linked = replacements.fragments_linked_to(db, newer_n, ids)
+    together |= {n for n, now in linked if relation == "dismissed" or now == "may_replace"}
     settled = [replacements.settle(db, n, newer_n, relation) for n in sorted(together)]
     return any(settled)
 
@@ -509,8 +525,8 @@ def _is_one_session(pair: Pair) -> bool:
 def _link(pair: Pair, relation: Relation, certainty: float) -> Replacement:
     older, newer = pair.older, pair.newer
     return Replacement(
-        older.n, older.text, newer.n, newer.shown, relation, round(certainty, 4), newer.at,
-        older.statements,
+        older.n, older.text, newer.n, newer.shown, relation,
+        min(round(certainty, 4), MODEL_CERTAINTY), newer.at, older.statements,
     )  # fmt: skip
 
 
@@ -529,20 +545,25 @@ def find_paraphrases(db: Connection, link: Replacement) -> list[Replacement]:
     """Return possible links of the fragments that tell a replaced statement in other words.
 
     A chat wrote them, of the message that has the statement and perhaps of others; it has to say
-    whether the newer statement replaces them, too.
+    whether the newer statement replaces them, too. Those without a word of the statement are about
+    something else that the message says, and what holds no longer needs no verdict.
     """
     older, newer = (replacements.place_of(db, n).id for n in (link.older_n, link.newer_n))
     derived = replacements.derived_fragments(db, [older, newer])
-    possible = link._replace(relation="possible", certainty=POSSIBLE, statements=1)
-    return [
-        candidate
+    telling = _telling_words(link.older_text)
+    contents = {
+        n: content
         for n, content in derived.get(older, {}).items()
         if n not in derived.get(newer, {})
+        and telling & _telling_words(content)
         and not replacements.is_same_statement(link.older_text, content)
-        and not replacements.find_pair(
-            db, candidate := possible._replace(older_n=n, older_text=content)
-        )
+    }
+    possible = link._replace(relation="possible", certainty=POSSIBLE, statements=1)
+    candidates = [
+        possible._replace(older_n=n, older_text=contents[n])
+        for n in fragments.current_of(db, contents)
     ]
+    return [one for one in candidates if not replacements.find_pair(db, one)]
 
 
 def _links_of_echoes(db: Connection, link: Replacement) -> Iterator[Replacement]:
@@ -567,7 +588,7 @@ def _links_of_successors(db: Connection, link: Replacement) -> Iterator[Replacem
                 older_n=earlier.newer_n,
                 older_text=earlier.newer_text,
                 relation="may_replace",
-                certainty=min(earlier.certainty, later.certainty),
+                certainty=min(earlier.certainty, later.certainty, MODEL_CERTAINTY),
                 statements=1,
             )
 
@@ -582,7 +603,7 @@ def _links_of_return(db: Connection, pair: Pair, judgement: Judgement) -> Iterat
         if is_between and link.older_text == pair.older.text:
             yield Replacement(
                 link.newer_n, link.newer_text, pair.newer.n, pair.newer.shown, "may_replace",
-                link.certainty, pair.newer.at,
+                min(link.certainty, MODEL_CERTAINTY), pair.newer.at,
             )  # fmt: skip
 
 

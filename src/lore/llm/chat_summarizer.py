@@ -122,8 +122,7 @@ class ChatSummarizer:
             facts,
             Grounding(exchange.messages, beside, exchange.branch),
             clean_output,
-            prompt_templates.label_known(exchange),
-            prompt_templates.find_whole(exchange),
+            prompt_templates.label_whole(exchange),
         )
 
     def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:

@@ -11,6 +11,7 @@ import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from itertools import zip_longest
 
 from lore.records import (
     DatedStatement,
@@ -100,12 +101,17 @@ def indent(text: str) -> str:
 
 _MAX_VOICE_CHARS = 60
 _MAX_TITLE_CHARS = 200
-_MAX_FRAGMENT_CHARS = 4_000
+MAX_FRAGMENT_CHARS = 4_000
+"""What a chat is shown of a fragment or a statement; of many fragments it is less."""
+
 _MIN_FRAGMENT_CHARS = 200
 _MAX_TOPIC_CHARS, _MAX_KNOWN_CHARS = 300, 600
 _MAX_BESIDE_CHARS = 600
 _MAX_LINE_SOURCES = 8
 _MAX_OUTLINE_CHARS = 32_000
+_MAX_CHECKED_CHARS = 45_000
+"""All facts of a session that is checked: the rest of the record is for what was said in it."""
+
 _OUTLINE_CHARS = ((4_000, 1_000), (2_000, 400), (1_000, 200), (600, 0))
 """How long the messages of a session may be in its outline, and those in the middle of a turn."""
 
@@ -147,19 +153,15 @@ def render_exchange(exchange: Segment) -> str:
     return "\n".join(items)
 
 
-def label_known(exchange: Segment) -> dict[str, Fragment]:
-    """Return the fragments that stand around an exchange by the labels a chat calls them by."""
-    return dict([*_label("T", exchange.topics), *_label("K", exchange.known)])
+def label_whole(exchange: Segment) -> dict[str, Fragment]:
+    """Return the fragments that stand around an exchange with all that they say, by their labels.
 
-
-def find_whole(exchange: Segment) -> frozenset[str]:
-    """Return the labels of the fragments that stand around an exchange with all that they say.
-
-    Only these can be corrected: a chat cannot say again what it does not see.
+    A chat can refer to these alone: of what it does not see it cannot say that it is the same, nor
+    say it again.
     """
     most = {"T": _MAX_TOPIC_CHARS, "K": _MAX_KNOWN_CHARS}
-    labelled = label_known(exchange).items()
-    return frozenset(label for label, one in labelled if len(one.content) <= most[label[0]])
+    labelled = (*_label("T", exchange.topics), *_label("K", exchange.known))
+    return {label: one for label, one in labelled if len(one.content) <= most[label[0]]}
 
 
 def _label(letter: str, some: Sequence[Fragment]) -> Iterator[tuple[str, Fragment]]:
@@ -204,10 +206,12 @@ def _numbered_line(line: LogLine) -> str:
     return f"[{numbers}] {line.text}" if numbers else line.text
 
 
-def render_fragments(fragments: Sequence[Fragment], *, first: int = 0) -> str:
-    """Return fragments with their numbers."""
-    share = _MAX_RECORD_CHARS // max(1, len(fragments))
-    most = min(max(share, _MIN_FRAGMENT_CHARS), _MAX_FRAGMENT_CHARS)
+def render_fragments(
+    fragments: Sequence[Fragment], *, first: int = 0, room: int = _MAX_RECORD_CHARS
+) -> str:
+    """Return fragments with their numbers, each with its share of the room."""
+    share = room // max(1, len(fragments))
+    most = min(max(share, _MIN_FRAGMENT_CHARS), MAX_FRAGMENT_CHARS)
     items = [
         f"[{number}] {_fragment_header(one)}\n{_fragment_body(one, most)}"
         for number, one in enumerate(fragments, first)
@@ -221,8 +225,8 @@ def render_facts(facts: Sequence[Fragment], spoken: Sequence[MessageText]) -> st
     Requests and the last words before the next one come first. If there is no room for all of
     these, the latest are shown.
     """
-    numbered = render_fragments(facts, first=1)
-    room = min(_MAX_OUTLINE_CHARS, _MAX_RECORD_CHARS - len(numbered))
+    numbered = render_fragments(facts, first=1, room=_MAX_CHECKED_CHARS)
+    room = max(0, min(_MAX_OUTLINE_CHARS, _MAX_RECORD_CHARS - len(numbered)))
     items: list[str] = []
     size = 0
     for most, most_between in _OUTLINE_CHARS:
@@ -242,7 +246,7 @@ def _render_outline(spoken: Sequence[MessageText], most: int, most_between: int)
 
     What lies between is what an assistant says before it goes on working.
     """
-    for one, following in zip(spoken, [*spoken[1:], None], strict=True):
+    for one, following in zip_longest(spoken, spoken[1:]):
         is_between = one.origin == "assistant" and following and following.origin == "assistant"
         chars = most_between if is_between else most
         if chars:
@@ -273,14 +277,14 @@ def _hit_header(hit: Hit) -> str:
 
 def _hit_body(hit: Hit) -> str:
     asked = indent(f"(asked: {one_line(hit.question, _MAX_TITLE_CHARS)})\n") if hit.question else ""
-    return "\n".join(filter(None, (asked, indent(hit.text[:_MAX_FRAGMENT_CHARS]))))
+    return "\n".join(filter(None, (asked, indent(hit.text[:MAX_FRAGMENT_CHARS]))))
 
 
 def _fragment_header(one: Fragment | DatedStatement) -> str:
     return f"{one.kind}, {one.created_at:%Y-%m-%d}, origin: {one.origin}"
 
 
-def _fragment_body(one: Fragment | DatedStatement, most: int = _MAX_FRAGMENT_CHARS) -> str:
+def _fragment_body(one: Fragment | DatedStatement, most: int = MAX_FRAGMENT_CHARS) -> str:
     return indent(one.content[:most])
 
 

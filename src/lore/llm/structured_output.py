@@ -6,10 +6,17 @@ Names and docstrings of the schema classes are part of the schema that is sent t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 
 from lore import payloads
 from lore.llm.chat import ChatResponse, Usage
@@ -27,9 +34,16 @@ from lore.text import sentences
 
 
 class Answer(BaseModel):
-    """What all forms have in common: no other fields, no other types."""
+    """What all forms have in common: no other fields, no other types; null is an empty field."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {name: one for name, one in value.items() if one is not None}
 
 
 class Filled(Answer):
@@ -214,20 +228,17 @@ def facts_to_extracts(
     grounds: Grounding,
     clean: Clean,
     known: Mapping[str, Fragment] | None = None,
-    whole: Collection[str] = (),
 ) -> list[Extract]:
     """Convert an answer into a tree of extracts; facts without a source message are left out.
 
-    `known` are the fragments that were shown, by label: an answer can refer to no others, and
-    correct only those that were shown as a `whole`.
+    `known` are the fragments that were shown as a whole, by label: an answer refers to no others.
     """
     by_number: dict[int, Found] = {}
     for place, fact in enumerate(facts.facts, 1):
         number = fact.number or _UNNUMBERED + place
         if fact.content.strip() and number not in by_number and len(by_number) < MAX_FACTS:
             by_number[number] = fact.model_copy(update={"number": number})
-    correctable = {label: one for label, one in (known or {}).items() if label in whole}
-    tree = _FactTree(by_number, grounds, clean, known or {}, correctable)
+    tree = _FactTree(by_number, grounds, clean, known or {})
     return tree.build_children(None, (), 0)
 
 
@@ -238,10 +249,8 @@ class _FactTree:
         grounds: Grounding,
         clean: Clean,
         known: Mapping[str, Fragment],
-        correctable: Mapping[str, Fragment],
     ) -> None:
         self._known = known
-        self._correctable = correctable
         self._facts = facts
         self._grounds = grounds
         self._clean = clean
@@ -275,7 +284,7 @@ class _FactTree:
         summary = self._summary(fact)
         payload = self._payload(fact, summary)
         same = self._known.get(_label(fact.same_as))
-        corrected = self._correctable.get(_label(fact.corrects_id))
+        corrected = self._known.get(_label(fact.corrects_id))
         corrects = self._field(fact.corrects) or (corrected.summary if corrected else "")
         claimed = self._grounds.existing(fact.sources) if fact.sources else inherited
         beside = " ".join([summary, corrects, *_texts(payload)])

@@ -181,10 +181,27 @@ def _find_quoting(
     for place, other in enumerate(hits):
         is_source = hit.id in other.sources
         if hit.type == "fragment" and other.id in hit.sources:  # it may be corrected since
-            is_source = entities.covers_values(other.text, hit.text)
+            is_source = _still_says(other.text, hit.text, bag)
         if is_source and len(bag & bags[place]) >= QUOTED * len(bag):
             return place
     return None
+
+
+_CLAUSE_END = re.compile(r"[.,;:!?]+(?:\s|$)|[\n()—–]")
+_SAME_CLAUSE = 0.5
+"""A clause with this share of its words in a fragment is about what the fragment says."""
+
+
+def _still_says(message: str, fragment: str, bag: frozenset[str]) -> bool:
+    """Return whether a message has all values of a fragment, and negates it only if it does."""
+    same = [
+        clause
+        for clause in _CLAUSE_END.split(message)
+        if (own := words.split(clause))
+        and sum(word in bag for word in own) >= _SAME_CLAUSE * len(own)
+    ]
+    is_negated = any(map(entities.is_negated, same))
+    return is_negated == entities.is_negated(fragment) and entities.covers_values(message, fragment)
 
 
 LINE_FITTING = 0.5

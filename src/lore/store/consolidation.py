@@ -170,9 +170,15 @@ def _redacted_lines(lines: tuple[str, ...], deleted: set[str], needle: str) -> t
     )
 
 
-def get_progress(db: Connection, name: str) -> int:
-    """Return the progress value that a phase stored; 0 at first."""
-    return int(database.find_meta(db, _progress_key(name)) or 0)
+def get_progress(db: Connection, name: str, *, before: str = "") -> int:
+    """Return the progress value that a phase stored; 0 at first.
+
+    A name that has none continues what the phase did under the name `before`.
+    """
+    value = database.find_meta(db, _progress_key(name))
+    if value is None and before:
+        value = database.find_meta(db, _progress_key(before))
+    return int(value or 0)
 
 
 def set_progress(db: Connection, name: str, value: int) -> None:
@@ -500,6 +506,13 @@ def request_overviews(db: Connection, child_ns: Sequence[int]) -> None:
     )
 
 
+_REPLACES_NOTHING = (
+    "f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'supersedes') AND f.n NOT IN"
+    " (SELECT newer_n FROM replacements WHERE relation NOT IN ('dismissed', 'possible'))"
+)
+"""What supersedes or replaces something stays: without it neither of both would be shown."""
+
+
 class PruneLimit(NamedTuple):
     """A relevance, and the age and days without use, beyond which fragments are pruned."""
 
@@ -513,9 +526,9 @@ def prunable_fragments(
     """Return the fragments that faded below a limit, deepest first.
 
     `unread` is for children never read, `any_` for all children, `root` for roots that were never
-    used and have no children; the episodes of sessions stay. A fragment that supersedes another one
-    stays too, because its removal would restore the older one; and so does a note that is still in
-    an agent's file, because that file would not be read again.
+    used and have no children; the episodes of sessions stay. A fragment that supersedes or replaces
+    another one stays too, because its removal would restore the older one; and so does a note that
+    is still in an agent's file, because that file would not be read again.
     """
     return db.column(
         "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.deleted_at IS NULL"
@@ -528,7 +541,7 @@ def prunable_fragments(
         " OR (f.depth = 0 AND f.relevance < :root AND i.created_at < :root_before"
         " AND f.last_accessed IS NULL AND f.superseded_by IS NULL AND f.kind <> 'episode'"
         " AND f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'hierarchical')))"
-        " AND f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'supersedes')"
+        f" AND {_REPLACES_NOTHING}"
         " AND f.n NOT IN (SELECT a_n FROM judgements WHERE verb = 'prune')"
         f" AND NOT ({IN_ITS_FILE}) ORDER BY f.depth DESC, f.n",
         highest=max(unread.relevance, any_.relevance, root.relevance),
@@ -560,7 +573,7 @@ _FACTS_OF_SESSION = (
     "FROM fragments f JOIN items i ON i.n = f.n"
     f" WHERE {CURRENT_FRAGMENT} AND f.trust < :person AND f.source_messages <> '[]'"
     " AND f.kind NOT IN ('episode', 'insight')"
-    " AND f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'supersedes')"
+    f" AND {_REPLACES_NOTHING}"
     " AND f.n NOT IN (SELECT a_n FROM judgements WHERE verb = 'prune')"
     " AND f.n NOT IN (SELECT fragment_n FROM actions WHERE fragment_n IS NOT NULL)"
 )
@@ -571,17 +584,19 @@ def unchecked_sessions(
 ) -> list[UndigestedSession]:
     """Return the idle sessions that were digested lately, and not checked since their last message.
 
-    Oldest first; sessions of which no fact was extracted are left out.
+    Those whose check failed least often come first, the oldest of them first; sessions of which no
+    fact was extracted are left out.
     """
     sql = (
         "SELECT s.n, s.id, s.last_message_at FROM sessions s"
         " JOIN session_states d ON d.session_n = s.n AND d.name = 'digested'"
         " LEFT JOIN session_states c ON c.session_n = s.n AND c.name = 'checked'"
+        " LEFT JOIN session_states e ON e.session_n = s.n AND e.name = 'check_failures'"
         " WHERE s.last_message_at <= :idle_since AND d.updated_at >= :recent_since"
         " AND d.value = CAST(s.last_message_at AS TEXT)"
         " AND (c.value IS NULL OR c.value <> CAST(s.last_message_at AS TEXT))"
         f" AND EXISTS (SELECT 1 {_FACTS_OF_SESSION} AND i.session_n = s.n)"
-        " ORDER BY s.last_message_at, s.n"
+        " ORDER BY CAST(coalesce(e.value, '0') AS INTEGER), s.last_message_at, s.n"
     )
     since = {"idle_since": clock.to_us(now - idle), "recent_since": clock.to_us(now - recent)}
     return [UndigestedSession(*row) for row in db.rows(sql, **since, person=TRUST["user"])]
@@ -590,7 +605,7 @@ def unchecked_sessions(
 def facts_of_session(db: Connection, session_n: int) -> list[int]:
     """Return the facts that were extracted from a session and that no person said or changed.
 
-    A fact that supersedes another is left out: without it neither would be shown.
+    A fact that supersedes or replaces another is left out: without it neither would be shown.
     """
     sql = f"SELECT f.n {_FACTS_OF_SESSION} AND i.session_n = :session_n ORDER BY f.n"
     return db.column(sql, session_n=session_n, person=TRUST["user"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from typing import Any
@@ -366,6 +366,12 @@ def archived_of(db: Connection, ns: Sequence[int]) -> set[int]:
     """Return those of the fragments that are shown on request only."""
     sql = f"SELECT n FROM fragments WHERE archived_at IS NOT NULL AND {among('n', 'ns')}"
     return set(db.column(sql, ns=int_array(ns)))
+
+
+def current_of(db: Connection, ns: Iterable[int]) -> list[int]:
+    """Return those of the fragments that are not deleted, superseded or archived."""
+    sql = f"SELECT f.n FROM fragments f WHERE {among('f.n', 'ns')} AND {CURRENT_FRAGMENT}"
+    return db.column(f"{sql} ORDER BY f.n", ns=int_array(sorted(ns)))
 
 
 def deletion_times(db: Connection, ns: Sequence[int]) -> dict[int, int]:

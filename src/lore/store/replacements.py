@@ -33,6 +33,7 @@ instruction is a sentence of its message with few changes."""
 STATEMENT_BYTES = 1_000
 """A replaced statement is stored up to here: PostgreSQL's keys, of which it is one, are short."""
 
+_MOST_CHARACTER_BYTES = 4
 _DAY_US = 86_400_000_000
 _MOST_STEPS = 16
 """A value that was replaced more often than this is followed no further."""
@@ -131,6 +132,16 @@ def _key(statement: str) -> str:
     return statement.encode()[:STATEMENT_BYTES].decode(errors="ignore")
 
 
+def find_whole(stored: str, texts: Iterable[str]) -> str | None:
+    """Return a statement of which a link may have the beginning; None if the rest is gone.
+
+    `texts` are what its item states now.
+    """
+    whole = next((text for text in texts if _key(text) == stored), None)
+    is_cut = len(stored.encode()) > STATEMENT_BYTES - _MOST_CHARACTER_BYTES
+    return whole if whole is not None or is_cut else stored
+
+
 _OF_ITEMS = f"({among('older_n', 'ns')} OR {among('newer_n', 'ns')})"
 
 
@@ -210,6 +221,10 @@ def doubtful_links(db: Connection, *, project_n: int | None, limit: int) -> list
 CHAT_CERTAINTY = 0.99
 """Of what a chat settled: it outweighs the pair model, and a person (1.0) outweighs both."""
 
+MODEL_CERTAINTY = 0.98
+"""The most of what the pair model or a rule thinks, and of what follows from links: a chat may be
+asked about it."""
+
 _UNDECIDED = f"r.n > :after AND r.certainty < {CHAT_CERTAINTY} AND r.relation <> 'dismissed'"
 
 
@@ -253,6 +268,20 @@ def links_to(db: Connection, newer_n: int) -> list[Replacement]:
     """Return the links of what an item replaces, or may replace."""
     sql = f"SELECT {_COLUMNS} {_LIVE} AND r.newer_n = :newer_n"
     return [Replacement._make(row) for row in db.rows(sql, newer_n=newer_n)]
+
+
+def fragments_linked_to(
+    db: Connection, newer_n: int, message_ids: Collection[str]
+) -> list[tuple[int, Relation]]:
+    """Return the fragments made of messages that an item replaces, or may replace, with how."""
+    rows = db.rows(
+        "SELECT r.older_n, r.relation FROM replacements r JOIN fragments f ON f.n = r.older_n"
+        " WHERE r.newer_n = :newer_n AND r.relation <> 'dismissed'"
+        f" AND {json_list_overlaps('f.source_messages', 'ids')}",
+        newer_n=newer_n,
+        ids=text_array(sorted(message_ids)),
+    )
+    return [(n, relation) for n, relation in rows]
 
 
 def settle(db: Connection, older_n: int, newer_n: int, relation: Relation) -> bool:

@@ -212,7 +212,7 @@ def recent_sessions(
 
 SessionStateName = Literal[
     "layer_floor", "calibration", "working", "other_project", "distilled", "digested",
-    "checked", "machine",
+    "checked", "check_failures", "machine",
 ]  # fmt: skip
 
 

@@ -416,6 +416,27 @@ def test_the_prompt_of_a_command_in_a_history_of_specstory_is_not_typed(
     assert [text for _, _, text in told] == ["Mend it.", "/pr-review 151", "And the docs."]
 
 
+@pytest.mark.parametrize(
+    ("times", "typed"),
+    [(("", "", ""), 2), (("10:00:00", "", ""), 2), (("10:00:00", "10:00:00", "10:00:00"), 1)],
+)
+def test_only_one_turn_of_the_same_time_is_the_prompt_of_a_command_in_specstory(
+    reading, database, tmp_path, times, typed
+):
+    texts = (
+        "<command-message>clear</command-message>\n<command-name>/clear</command-name>",
+        "Always use tabs.",
+        "Never use spaces.",
+    )
+    path = tmp_path / "command.md"
+    about = (f" (2026-05-04 {at}Z)" if at else "" for at in times)
+    said = (f"_**User{at}**_\n\n{text}\n" for at, text in zip(about, texts, strict=True))
+    path.write_text(SPECSTORY.partition("_**User")[0] + "\n".join(said))
+    read_file(reading, path)
+    told = [text for _, kind, text in shapes(database, "spec-1") if kind == "text"]
+    assert told == ["/clear", *texts[3 - typed :]]
+
+
 def test_a_history_of_specstory_is_of_the_repository(reading, database, tmp_path):
     path = tmp_path / "almanac/.specstory/history/2026-05-04.md"
     path.parent.mkdir(parents=True)

@@ -13,8 +13,8 @@ from lore.digest.consolidation.contradict import open_conflicts, resolve_conflic
 from lore.digest.consolidation.cycle import run_cycle, undo_cycle
 from lore.digest.consolidation.phase import CycleContext
 from lore.errors import NotFound
-from lore.store import project_rows
-from lore.store.database import Database
+from lore.store import consolidation, project_rows, vectors
+from lore.store.database import Connection, Database
 from tests.digest.consolidation.samples import (
     OFFLINE,
     ListingSummarizer,
@@ -253,6 +253,41 @@ def test_pairs_with_text_of_a_repository_are_limited_and_keep_no_others_waiting(
     read = list(zip(summarizer.read, summarizer.asked, strict=True))
     assert sum("repo" in origins for origins, _ in read) == 20
     assert sum(asked for origins, asked in read if "repo" not in origins) == 6
+
+
+def test_pairs_with_text_of_a_repository_keep_no_later_ones_waiting(database: Database):
+    summarizer = PaidSummarizer()
+    world = World(database)
+    world.add("root", "The gateway", axis(15))
+    for i in range(55):
+        vector = axis(0, 1, **{f"_{2 + i % 12}": 0.3})
+        world.add(f"n{i}", f"Note {'y' * i} of the gateway", vector, parent="root", origin="repo")
+    world.add("other", "The orders service", axis(14))
+    for i in range(2):
+        world.add(f"s{i}", LIMITS[i], axis(0, 1, **{f"_{2 + i}": 0.3}), parent="other")
+    contradict(database, CycleContext(summarizer))
+    assert all("repo" in origins for origins in summarizer.read)
+    contradict(database, CycleContext(summarizer))
+    assert [origins for origins in summarizer.read if "repo" not in origins] == [{"user"}]
+    for _ in range(20):
+        before = len(summarizer.read)
+        report = contradict(database, CycleContext(summarizer))
+    assert len(summarizer.read) == before
+    assert "waiting" not in report.counts
+
+
+def test_a_mark_of_an_earlier_version_holds_for_every_pair(database: Database):
+    summarizer = PaidSummarizer()
+    world = siblings(database, *LIMITS)
+    world.add("note", "The gateway is a note", axis(0, 1, _2=0.3), parent="root", origin="repo")
+
+    def set_earlier(db: Connection) -> None:
+        for name in ("contradict", "contradict roots"):
+            consolidation.set_progress(db, name, vectors.newest_seq(db))
+
+    database.write(set_earlier)
+    contradict(database, CycleContext(summarizer))
+    assert summarizer.asked == []
 
 
 def test_siblings_that_are_not_alike_are_not_asked_about(database: Database):

@@ -12,8 +12,9 @@ from lore.digest.consolidation.cycle import run_cycle, undo_cycle
 from lore.digest.consolidation.phase import CycleContext
 from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
-from lore.records import Draft, JudgedPair, NewMessage, Part, PhaseReport, Role, Verdict
-from lore.store import consolidation, items, replacements
+from lore.records import Draft, JudgedPair, NewMessage, Origin, Part, PhaseReport, Role, Verdict
+from lore.store import consolidation, items, replacements, reversible_changes
+from lore.store.database import Connection
 from lore.store.replacements import CHAT_CERTAINTY, Relation, Replacement
 from tests.fakes import NOON, FakeEmbedder
 
@@ -31,8 +32,11 @@ class FakeChat(OfflineSummarizer):
         super().__init__()
         self.verdict = verdict
         self.asked: list[tuple[str, str]] = []
+        self.requests: list[set[str]] = []
+        """The origins of each request."""
 
     def judge(self, pairs: Sequence[JudgedPair]) -> list[Verdict | None]:  # type: ignore[override]
+        self.requests.append({one.origin for pair in pairs for one in pair})
         self.asked += [(older.content, newer.content) for older, newer in pairs]
         return [self.verdict] * len(pairs)
 
@@ -189,13 +193,15 @@ def test_a_report_line_goes_with_the_message_that_it_quotes(memory: Memory):
     assert not any(OLD in line for one in last.phases for line in one.told)
 
 
-def tell_in_other_words(memory: Memory, *texts: str) -> None:
+def tell_in_other_words(memory: Memory, *texts: str, origin: Origin = "assistant") -> None:
     """Store fragments, as a chat writes them, of the message that has the older statement."""
     with memory.database.read() as db:
         (source,) = db.column("SELECT n FROM messages ORDER BY n LIMIT 1")
         source_id = items.ids_of(db, [source])[source]
     sources = (source_id,)
-    drafts = [Draft(text, project=PROJECT, source_messages=sources) for text in texts]
+    drafts = [
+        Draft(text, project=PROJECT, source_messages=sources, origin=origin) for text in texts
+    ]
     memory.knowledge.store_all(drafts)
 
 
@@ -210,6 +216,44 @@ def test_fragments_that_tell_a_replaced_statement_are_judged_next(memory: Memory
     assert report.counts["paraphrases to judge"] == 1
     contradict(memory, chat)
     assert len(chat.asked) == 2
+
+
+def test_only_fragments_that_hold_and_share_a_word_with_the_statement_are_asked_about(
+    memory: Memory,
+):
+    link(memory, "possible")
+    told = [f"The {name} Redshift cluster has the data of ads." for name in ("red", "blue", "old")]
+    other = "Invoices are sent on the first day of each month."
+    tell_in_other_words(memory, *told, other)
+
+    def hide(db: Connection) -> None:
+        ns: dict[str, int] = dict(db.rows("SELECT content, n FROM fragments"))
+        reversible_changes.archive(db, ns[told[1]], now=NOON)
+        reversible_changes.supersede(db, ns[told[2]], ns[other], now=NOON)
+
+    memory.database.write(hide)
+    chat = FakeChat("changes")
+    contradict(memory, chat)
+    assert chat.asked == [(OLD, NEW), (told[0], NEW)]
+
+
+def test_a_fragment_is_judged_with_all_that_it_says(memory: Memory):
+    link(memory, "possible")
+    long = "Analytics are stored in a Redshift cluster. ".ljust(1_400, "x") + " Invoices, too."
+    tell_in_other_words(memory, long)
+    chat = FakeChat("changes")
+    contradict(memory, chat)
+    assert chat.asked == [(OLD, NEW), (long, NEW)]
+    assert relations(memory) == ["replaces", "replaces"]
+
+
+def test_a_fragment_that_no_chat_can_read_as_a_whole_is_replaced_by_none(memory: Memory):
+    link(memory, "possible")
+    tell_in_other_words(memory, "Analytics are stored in a Redshift cluster. ".ljust(4_100, "x"))
+    chat = FakeChat("changes")
+    contradict(memory, chat)
+    assert chat.asked == [(OLD, NEW)]
+    assert relations(memory) == ["replaces", "possible"]
 
 
 def test_fragments_of_a_statement_that_holds_are_not_asked_about(memory: Memory):
@@ -230,6 +274,21 @@ def test_pairs_of_a_cycle_are_limited_and_the_others_wait(memory: Memory):
     assert report.counts["pairs waiting"] == 6
     contradict(memory, chat)
     assert len(chat.asked) == 206
+
+
+def test_what_a_repository_says_has_a_request_of_its_own(memory: Memory):
+    link(memory, "possible")
+    told = [f"Redshift cluster number {place} stores a part of all ads." for place in range(30)]
+    tell_in_other_words(memory, *told[:2])
+    tell_in_other_words(memory, *told[2:], origin="repo")
+    chat = FakeChat("changes")
+    report = contradict(memory, chat)
+    alone = [origins for origins in chat.requests if "repo" in origins]
+    assert len(chat.asked) == 3 + len(alone)
+    assert len(alone) == 20
+    assert report.counts["pairs waiting"] == 8
+    contradict(memory, chat)
+    assert len(chat.asked) == 31
 
 
 def test_undo_of_a_cycle_restores_what_was_told_in_other_words(memory: Memory):

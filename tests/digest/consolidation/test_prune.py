@@ -14,8 +14,17 @@ from lore.digest.consolidation.cycle import run_cycle
 from lore.digest.consolidation.phase import CycleContext
 from lore.digest.consolidation.prune import check_files
 from lore.llm.offline.summarizer import OfflineSummarizer
-from lore.store import consolidation, fragments, graph, history, project_rows, sessions
+from lore.store import (
+    consolidation,
+    fragments,
+    graph,
+    history,
+    project_rows,
+    replacements,
+    sessions,
+)
 from lore.store.database import Database
+from lore.store.replacements import Replacement
 from tests.digest.consolidation.samples import OFFLINE, World, phase, soundness
 from tests.fakes import NOON
 
@@ -206,6 +215,25 @@ def test_superseding_fragment_is_not_pruned_before_the_superseded_one(database: 
     clock.advance(days=2)
     prune(database)
     assert "stale" not in world.visible()
+
+
+def is_deleted(database: Database, n: int) -> bool:
+    with database.read() as db:
+        return fragments.is_deleted(db, n)
+
+
+def test_a_fragment_that_replaces_another_in_part_is_not_pruned(database: Database):
+    world = World(database)
+    older = world.add("older", "The limit of uploads is 100", None)
+    newer = world.add("newer", "The limit is 200", None, parent="older", at=OLD, importance=0.1)
+    link = Replacement(older, "100", newer, "200", "partly", 0.9, 1)
+    database.write(lambda db: replacements.record(db, (), [link]))
+    prune(database)
+    assert not is_deleted(database, newer)
+    dismissed = link._replace(relation="dismissed", certainty=1.0)
+    database.write(lambda db: replacements.record(db, (), [dismissed]))
+    prune(database)
+    assert is_deleted(database, newer)
 
 
 def test_removal_keeps_what_was_deleted_by_hand_until_it_is_brought_back(database: Database, clock):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+import pytest
+
+from lore.digest import fragment_edits as by_hand
 from lore.digest.consolidation.cycle import run_cycle, undo_cycle
 from lore.digest.consolidation.phase import CycleContext
 from lore.digest.drafts import CurationContext
 from lore.digest.extraction import curate_session
 from lore.errors import BadReply, ProviderUnavailable
 from lore.records import CycleReport, Extract, FactVerdict, Fragment, MessageText, Segment
-from lore.store import fragments, graph, items, sessions
+from lore.store import fragments, graph, items, replacements, reversible_changes, sessions
 from lore.store.consolidation import StepRecorder
 from lore.store.database import Connection
+from lore.store.replacements import Relation, Replacement
 from tests.digest.world import ScriptedSummarizer, World, fact
 from tests.store.samples import add_messages
 
@@ -33,13 +37,21 @@ class CheckingSummarizer(ScriptedSummarizer):
         self.checked: list[list[str]] = []
         self.outline: list[str] = []
         self.failure: Exception | None = None
+        self.refused: set[str] = set()
+        """What a provider refuses to read."""
+        self.meanwhile: Callable[[], object] = lambda: None
+        """What happens while a provider answers."""
 
     def check(self, facts: Sequence[Fragment], spoken: Sequence[MessageText]) -> list[FactVerdict]:
         """Return the verdicts that were given for the texts of facts."""
         if self.failure:
             raise self.failure
+        if any(one.content in self.refused for one in facts):
+            msg = "The provider refuses this content."
+            raise ProviderUnavailable(msg)
         self.checked.append([one.content for one in facts])
         self.outline = [one.text for one in spoken]
+        self.meanwhile()
         return [self.verdicts.get(one.content, "keep") for one in facts]
 
 
@@ -130,6 +142,45 @@ def test_a_provider_that_is_away_is_asked_in_the_next_cycle(world: World):
     assert counts(consolidate(world, chat))["archived"] == 1
 
 
+def learned(world: World, *names: str) -> CheckingSummarizer:
+    """Let each of some sessions tell two facts; return the chat that extracts them."""
+    extracts = []
+    for name in names:
+        source = world.say(f"{name} has a proxy and a disk.", role="assistant", session=name)
+        extracts += [fact(f"{name} has a {part}", source) for part in ("proxy", "disk")]
+    return CheckingSummarizer(extracts, {})
+
+
+def test_a_session_that_a_provider_refuses_keeps_no_other_one_waiting(world: World):
+    chat = learned(world, "harbor", "billing", "orders")
+    chat.refused = {"harbor has a proxy"}
+    first = consolidate(world, chat)
+    assert counts(first)["sessions checked"] == 2
+    assert counts(first)["sessions waiting"] == 1
+    again = learned(world, "search")
+    again.refused, again.verdicts = chat.refused, {"search has a disk": "trivial"}
+    later = consolidate(world, again)
+    assert counts(later)["archived"] == 1
+    assert counts(later)["sessions waiting"] == 1
+
+
+def test_after_three_failures_in_a_row_the_next_cycle_begins_with_others(world: World):
+    names = [f"service{place}" for place in range(5)]
+    chat = learned(world, *names)
+    chat.refused = {f"{name} has a proxy" for name in names[:3]}
+    first = consolidate(world, chat)
+    assert "sessions checked" not in counts(first)
+    assert counts(first)["sessions waiting"] == 5
+    assert counts(consolidate(world, chat))["sessions checked"] == 2
+
+
+def test_sessions_beyond_those_of_a_cycle_are_counted_as_waiting(world: World):
+    chat = learned(world, *(f"service{place}" for place in range(22)))
+    report = consolidate(world, chat)
+    assert counts(report)["sessions checked"] == 20
+    assert counts(report)["sessions waiting"] == 2
+
+
 def test_a_persons_own_words_are_not_asked_about(world: World):
     source = world.say(f"{CAUSE}. {OTHER}. {LINE}")
     chat = CheckingSummarizer([fact(one, source) for one in (CAUSE, OTHER, LINE)], {})
@@ -146,12 +197,42 @@ def test_what_tools_say_is_checked_apart(world: World):
     assert chat.checked == [[CAUSE, OTHER], [LINE]]
 
 
+def test_a_session_in_which_nobody_spoke_counts_as_checked(world: World):
+    page = world.say(f"{LINE}. {OTHER}.", role="tool")
+    chat = CheckingSummarizer([fact(LINE, page), fact(OTHER, page)], {LINE: "trivial"})
+    assert counts(consolidate(world, chat))["sessions checked"] == 1
+    assert chat.checked == []
+    assert world.contents() == [LINE, OTHER]
+
+
 def test_what_is_below_an_archived_topic_moves_up(world: World):
     source = world.say("Much about the upload.", role="assistant")
     tree = [fact(CAUSE, source, children=[fact(OTHER, source), fact(LINE, source)])]
     consolidate(world, CheckingSummarizer(tree, {CAUSE: "overturned"}))
     assert world.contents() == [OTHER, LINE]
     assert [one.depth for one in world.standing()] == [0, 0]
+
+
+def test_an_overview_that_states_what_was_archived_is_withdrawn(world: World):
+    source = world.say("Much about the upload.", role="assistant")
+    topic = "The upload of harbor was examined"
+    tree = [fact(topic, source, children=[fact(CAUSE, source), fact(OTHER, source)])]
+    chat = CheckingSummarizer(tree, {CAUSE: "overturned"})
+    world.curate(lambda _: chat.extracts)
+    shown = {one.content: one for one in world.standing()}
+
+    def write(db: Connection) -> None:
+        n = items.resolve(db, shown[topic].id).n
+        text = f"{topic}. {CAUSE}. {OTHER}."
+        reversible_changes.write_overview(db, n, text, topic, now=world.clock())
+
+    world.database.write(write)
+    report = consolidate(world, chat)
+    assert counts(report)["overviews withdrawn"] == 1
+    assert world.contents() == [topic, OTHER]
+    undo_cycle(world.database, report.id)
+    assert CAUSE in world.contents()
+    assert f"{topic}. {CAUSE}. {OTHER}." in world.contents()
 
 
 def test_what_replaced_something_stays_so_that_one_of_both_is_shown(world: World):
@@ -167,6 +248,27 @@ def test_what_replaced_something_stays_so_that_one_of_both_is_shown(world: World
     assert chat.checked == [[LINE, OTHER]]
 
 
+@pytest.mark.parametrize("relation", ["replaces", "partly", "may_replace", "dismissed"])
+def test_what_replaced_a_part_of_something_stays_too(world: World, relation: Relation):
+    source = world.say("The proxy cuts requests, the disk is full.", role="assistant")
+    chat = CheckingSummarizer(
+        [fact(CAUSE, source), fact(OTHER, source), fact(LINE, source)],
+        {OTHER: "overturned", LINE: "trivial"},
+    )
+    world.curate(lambda _: chat.extracts)
+    ids = {one.content: one.id for one in world.standing()}
+
+    def link(db: Connection) -> None:
+        older, newer = (items.resolve(db, ids[text]).n for text in (CAUSE, OTHER))
+        made = Replacement(older, CAUSE, newer, OTHER, relation, 0.9, 1)
+        replacements.record(db, (), [made])
+
+    world.database.write(link)
+    consolidate(world, chat)
+    assert (OTHER in world.contents()) == (relation != "dismissed")
+    assert LINE not in world.contents()
+
+
 def test_what_another_session_confirmed_is_not_asked_about(world: World):
     source = world.say("The proxy cuts requests. A line was renamed.", role="assistant")
     chat = CheckingSummarizer([fact(one, source) for one in (CAUSE, OTHER, LINE)], {})
@@ -176,6 +278,34 @@ def test_what_another_session_confirmed_is_not_asked_about(world: World):
     assert len(world.contents()) == 3
     consolidate(world, chat)
     assert chat.checked == [[OTHER, LINE]]
+
+
+def test_what_another_session_confirms_during_the_check_is_not_archived(world: World):
+    source = world.say("The proxy cuts requests. A line was renamed.", role="assistant")
+    chat = CheckingSummarizer([fact(CAUSE, source), fact(LINE, source)], {CAUSE: "overturned"})
+
+    def confirm() -> None:
+        again = world.say(CAUSE, role="assistant", session="t")
+        world.curate(lambda _: [fact(CAUSE, again)], session="t")
+
+    chat.meanwhile = confirm
+    consolidate(world, chat)
+    assert chat.checked == [[CAUSE, LINE]]
+    assert world.contents() == [CAUSE, LINE]
+
+
+def test_what_a_person_decides_during_the_check_stands(world: World):
+    source = world.say("The proxy cuts requests. A line was renamed.", role="assistant")
+    verdicts: dict[str, FactVerdict] = {CAUSE: "overturned", LINE: "trivial"}
+    chat = CheckingSummarizer([fact(CAUSE, source), fact(LINE, source)], verdicts)
+
+    def supersede() -> None:
+        older, newer = (one.id for one in world.standing())
+        by_hand.supersede(world.database, older, newer)
+
+    chat.meanwhile = supersede
+    assert "archived" not in counts(consolidate(world, chat))
+    assert world.contents() == [LINE]
 
 
 def test_what_is_said_again_in_another_session_is_known_again(world: World):

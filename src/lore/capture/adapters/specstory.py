@@ -63,12 +63,15 @@ def read(path: Path, position: int) -> Iterator[SessionChunk]:
     converted: list[NewMessage] = []
     command_at: datetime | None = None
     for turn, pieces in turns:
-        model, at = _model_and_time(turn["about"] or "", at)
-        if turn["role"] == "User" and at == command_at:  # the prompt of the command
+        model, named_at = _model_and_time(turn["about"] or "")
+        at = named_at or at
+        is_user = turn["role"] == "User"
+        if is_user and named_at is not None and named_at == command_at:  # the command's prompt
             converted.append(_injected(pieces, at))
+            command_at = None
             continue
         converted += _convert(turn, pieces, at, model)
-        command_at = at if turn["role"] == "User" and _is_command(pieces) else None
+        command_at = named_at if is_user and _is_command(pieces) else None
     values = ([each.role, each.created_at.isoformat(), each.parts[0].text] for each in converted)
     keys = json_fields.repeat_keys(values)
     messages = (replace(each, key=key) for key, each in zip(keys, converted, strict=True))
@@ -178,11 +181,12 @@ def _began(text: str) -> datetime | None:
     return as_datetime(f"{day}T{hour}:{minute}:{second or '00'}{zone or 'Z'}")
 
 
-def _model_and_time(about: str, last: datetime) -> tuple[str, datetime]:
+def _model_and_time(about: str) -> tuple[str, datetime | None]:
+    """Return the model and the time that a turn names, if any."""
     written = _TIME.search(about)
     at = as_datetime(written[1]) if written else None
     model = about[: written.start()].strip() if written else about.strip()
-    return model, at or last
+    return model, at
 
 
 def _convert(turn: re.Match[str], pieces: _Pieces, at: datetime, model: str) -> list[NewMessage]:

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from lore import clock
 from lore.digest.consolidation.doubts import settle_doubts
-from lore.digest.consolidation.pairs import find_embedder, find_similar_roots
+from lore.digest.consolidation.pairs import find_embedder, find_similar_roots_since
 from lore.digest.consolidation.phase import PhaseRun, label, live_fragments
+from lore.digest.consolidation.summaries import withdraw_overviews
 from lore.errors import NotFound
 from lore.records import UNASKED_TRUST, Conflict, Decision, Fragment, Verdict
 from lore.store import consolidation, fragments, graph, history, items, pages, reversible_changes
@@ -25,8 +26,28 @@ MIN_COSINE = 0.5
 BATCH = 10
 """Pairs per request: as many as a chat model judges with care."""
 
-MARK, ROOTS_MARK = "contradict", "contradict roots"
-"""Roots are siblings too; only similar ones are judged."""
+
+class _Lane(NamedTuple):
+    """Pairs that are judged together, and how far they are: roots are siblings too.
+
+    At most `most_paid` pairs of a cycle are paid for, so many of them in a request.
+    """
+
+    mark: str
+    roots_mark: str
+    is_trusted: bool
+    most_paid: int
+    batch: int
+
+
+_TRUSTED = _Lane("contradict", "contradict roots", is_trusted=True, most_paid=200, batch=BATCH)
+_UNTRUSTED = _Lane(
+    "contradict untrusted", "contradict untrusted roots", is_trusted=False, most_paid=20, batch=1
+)
+_LANES = (_TRUSTED, _UNTRUSTED)
+"""What a tool or a repository says may speak to the chat that judges: it is read beside no other
+pair. As there are fewer of these requests, they have marks of their own and keep nothing waiting.
+"""
 
 _MAX_CHILDREN, _MAX_PAID_CHILDREN = 5_000, 50
 """New children per cycle, by rules and by a paid chat:
@@ -38,8 +59,8 @@ _MAX_SIBLINGS = 50
 _MAX_PAIRS_EACH = 4
 """Each new child is compared with its newest siblings, and judged with the nearest ones."""
 
-_MAX_PAIRS, _MAX_PAID_PAIRS, _MAX_PAID_ALONE = 25_000, 200, 20
-"""Pairs that are judged per cycle, by rules and by a paid chat, and those with a request each."""
+_MAX_PAIRS = 25_000
+"""Pairs that are judged per cycle by rules."""
 
 _BATCHES_PER_WRITE = 20
 
@@ -65,32 +86,65 @@ def _contradict_fragments(run: PhaseRun) -> None:
     embedding = find_embedder(run)
     if embedding is None:
         return
+    fresh_since: dict[tuple[int, int], _Fresh] = {}
+    for lane in _LANES:
+        with run.database.read() as db:
+            since = _get_marks(db, lane)
+        if since not in fresh_since:
+            fresh_since[since] = _find_fresh(run, embedding, *since)
+        _judge_lane(run, lane, fresh_since[since])
+    run.count("children waiting", max(fresh.children_left for fresh in fresh_since.values()))
+
+
+class _Fresh(NamedTuple):
+    """The pairs of what is new, up to which change numbers they are, and what is left."""
+
+    pending: Sequence[_PendingPair]
+    seq: int
+    roots_seq: int
+    children_left: int
+
+
+def _find_fresh(run: PhaseRun, embedding: ActiveEmbedder, seq: int, roots_seq: int) -> _Fresh:
     limit = _MAX_PAID_CHILDREN if run.is_paid else _MAX_CHILDREN
     with run.database.read() as db:
-        fresh = consolidation.children_since(db, consolidation.get_progress(db, MARK), limit=limit)
+        fresh = consolidation.children_since(db, seq, limit=limit)
         pairs = list(_sibling_pairs(db, fresh, embedding))
         children_left = consolidation.count_children_since(db, fresh[-1][0]) if fresh else 0
-    run.count("children waiting", children_left)
-    joined = find_similar_roots(run, embedding, ROOTS_MARK)
+    joined = find_similar_roots_since(run, embedding, roots_seq)
     pairs += [Pair(near.a.n, near.b.n, near.cosine) for near in joined.pairs]
-    pending = list(_unjudged_pairs(run, pairs))
-    # what a tool or a repository says may speak to the chat that judges: never beside other pairs
-    trusted = [one for one in pending if one.trust >= UNASKED_TRUST]
-    others = [one for one in pending if one.trust < UNASKED_TRUST]
-    chosen = run.take(trusted, _MAX_PAIRS, _MAX_PAID_PAIRS)
-    alone = run.take(others, _MAX_PAIRS, _MAX_PAID_ALONE)
-    for piece in run.batches(chosen, BATCH if run.is_paid else BATCH * _BATCHES_PER_WRITE):
-        _judge(run, piece)
-    for piece in run.batches(alone, 1 if run.is_paid else BATCH * _BATCHES_PER_WRITE):
-        _judge(run, piece)
-    if len(chosen) + len(alone) == len(pending) and not run.counts.get("unjudged"):
-        seq = fresh[-1][0] if fresh else 0
-        run.write(partial(_set_marks, seq=seq, roots_seq=joined.seq))
+    last = fresh[-1][0] if fresh else seq
+    return _Fresh(list(_unjudged_pairs(run, pairs)), last, joined.seq, children_left)
 
 
-def _set_marks(db: Connection, _cycle_n: int, *, seq: int, roots_seq: int) -> None:
-    consolidation.set_progress(db, MARK, max(seq, consolidation.get_progress(db, MARK)))
-    consolidation.set_progress(db, ROOTS_MARK, roots_seq)
+def _judge_lane(run: PhaseRun, lane: _Lane, fresh: _Fresh) -> None:
+    """Judge the pairs of a lane; its marks move on if each of them got a verdict."""
+    pending = [p for p in fresh.pending if (p.trust >= UNASKED_TRUST) == lane.is_trusted]
+    chosen = run.take(pending, _MAX_PAIRS, lane.most_paid)
+    unjudged = run.counts.get("unjudged", 0)
+    for piece in run.batches(chosen, lane.batch if run.is_paid else BATCH * _BATCHES_PER_WRITE):
+        _judge(run, piece)
+    if len(chosen) == len(pending) and run.counts.get("unjudged", 0) == unjudged:
+        run.write(partial(_set_marks, lane=lane, fresh=fresh))
+
+
+def _get_marks(db: Connection, lane: _Lane) -> tuple[int, int]:
+    """Return up to which change numbers of children and roots a lane is done.
+
+    Memories from before the lanes had one mark for both.
+    """
+    return (
+        consolidation.get_progress(db, lane.mark, before=_TRUSTED.mark),
+        consolidation.get_progress(db, lane.roots_mark, before=_TRUSTED.roots_mark),
+    )
+
+
+def _set_marks(db: Connection, _cycle_n: int, *, lane: _Lane, fresh: _Fresh) -> None:
+    done = {one: _get_marks(db, one) for one in _LANES}
+    done[lane] = fresh.seq, fresh.roots_seq
+    for one, (seq, roots_seq) in done.items():
+        consolidation.set_progress(db, one.mark, seq)
+        consolidation.set_progress(db, one.roots_mark, roots_seq)
 
 
 def _sibling_pairs(
@@ -230,7 +284,7 @@ def _apply_verdicts(
             if reversible_changes.add_edge(db, edge, now=run.now, recorder=recorder):
                 run.count("conflicts")
                 run.report_line(f"{label(one.newer)} contradicts {label(one.older)}")
-    _withdraw_overviews(db, recorder, sorted(superseded), run)
+    withdraw_overviews(db, sorted(superseded), recorder, run)
     consolidation.put_judgements(db, judged, now=run.now)
 
 
@@ -254,25 +308,6 @@ def _link_in_part(pair: _PendingPair) -> Replacement:
         CHAT_CERTAINTY,
         at,
     )
-
-
-def _withdraw_overviews(
-    db: Connection, recorder: StepRecorder, ns: Sequence[int], run: PhaseRun
-) -> None:
-    """Restore the own words of the parents of superseded fragments, until the next cycle.
-
-    An overview that still states what was just superseded would bring it back; a new one costs a
-    request, and the phase resummarize sends those.
-    """
-    parents = {graph.find_parent(db, n) for n in ns} - {None, *ns}
-    for parent in sorted(n for n in parents if n is not None):
-        own = reversible_changes.find_text_before_overview(db, parent)
-        if own is not None:
-            reversible_changes.write_overview(
-                db, parent, own.content, own.summary, now=run.now, recorder=recorder
-            )
-            run.count("overviews withdrawn")
-    consolidation.request_overviews(db, ns)
 
 
 _UNDO_GROUP = "decision"

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from lore.digest.consolidation.phase import DigestSession, PhaseRun
+from lore.digest.consolidation.phase import MAX_CONSECUTIVE_FAILURES, DigestSession, PhaseRun
 from lore.digest.consolidation.session_check import check_sessions
 from lore.errors import BadReply, BudgetSpent, LoreError, ProviderError
 from lore.store import consolidation, jobs, sessions
 from lore.store.consolidation import UndigestedSession
 from lore.store.database import Connection
-
-_MAX_CONSECUTIVE_FAILURES = 3
-"""After this many failures, assume that the provider is down, not that the session is at fault."""
 
 _UNFINISHED = "It was begun and did not end."
 
@@ -36,7 +33,7 @@ def digest(run: PhaseRun) -> None:
         except BudgetSpent as error:
             run.report_line(f"{len(waiting) - done} sessions stay staged: {error}")
             break
-        if failures == _MAX_CONSECUTIVE_FAILURES:
+        if failures == MAX_CONSECUTIVE_FAILURES:
             run.report_line(f"stopped after {failures} failures in a row; the rest stays staged")
             break
     check_sessions(run)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from typing import NamedTuple
 
 from lore import clock
 from lore.digest import replacement
 from lore.digest.claims import load_claims
 from lore.digest.consolidation.phase import PhaseRun
+from lore.llm.prompt_templates import MAX_FRAGMENT_CHARS
 from lore.records import TRUST, UNASKED_TRUST, DatedStatement, Origin, Verdict
 from lore.store import consolidation, fragments, items, replacements, reversible_changes
 from lore.store.database import Connection
@@ -35,56 +37,85 @@ class _Doubt(NamedTuple):
     older: DatedStatement
     newer: DatedStatement
 
+    @property
+    def is_trusted(self) -> bool:
+        """Return whether a person or an assistant said both."""
+        return min(self.older.trust, self.newer.trust) >= UNASKED_TRUST
+
 
 def settle_doubts(run: PhaseRun) -> None:
     """Ask a chat once about each link that the pair model made or thought possible.
 
-    Without a chat they stay as they are: shown with both dates, or not at all.
+    Without a chat they stay as they are: shown with both dates, or not at all. What a tool or a
+    repository says may speak to the chat: such a pair has a request of its own, for the price of
+    a whole batch.
     """
     if not run.is_paid:
         return
-    most = MOST_PAIRS
-    while most > 0:  # what is settled may add links of the fragments that tell it in other words
+    left = MOST_PAIRS
+    while left > 0:  # what is settled may add links of the fragments that tell it in other words
         with run.database.read() as db:
             after = consolidation.get_progress(db, MARK)
-            links = replacements.links_to_judge(db, after=after, limit=most)
+            links = replacements.links_to_judge(db, after=after, limit=left)
             doubts = list(_describe(db, links))
         if run.dry_run:
             run.count("to ask", len(doubts))
             return
         if not links:
             return
-        for batch in run.batches(doubts, BATCH):
-            answer = run.context.summarizer.judge([(one.older, one.newer) for one in batch])
-            verdicts = answer if len(answer) == len(batch) else [None] * len(batch)
-            run.write(partial(_settle, doubts=batch, verdicts=verdicts, run=run))
-        run.write(partial(_set_mark, last=links[-1][0]))
-        most -= len(links)
+        unreadable = len(links) - len(doubts)
+        left -= unreadable + _ask(run, doubts, last=links[-1][0], most=left)
     with run.database.read() as db:
         after = consolidation.get_progress(db, MARK)
         run.count("pairs waiting", replacements.count_to_judge(db, after=after))
 
 
-def _set_mark(db: Connection, _cycle_n: int, *, last: int) -> None:
-    consolidation.set_progress(db, MARK, last)
+def _ask(run: PhaseRun, doubts: Sequence[_Doubt], *, last: int, most: int) -> int:
+    """Ask about the doubts of links up to the `last` one, up to a price in pairs; return it."""
+    requests = list(_requests(doubts)) or [[]]
+    price = 0
+    for place, request in enumerate(requests, 1):
+        run.advance(place - 1, len(requests))
+        answer = run.context.summarizer.judge([(one.older, one.newer) for one in request])
+        verdicts = answer if len(answer) == len(request) else [None] * len(request)
+        mark = last if place == len(requests) else request[-1].n
+        run.write(partial(_settle, doubts=request, verdicts=verdicts, mark=mark, run=run))
+        price += len(request) if all(one.is_trusted for one in request) else BATCH
+        if price >= most:
+            break
+    return price
+
+
+def _requests(doubts: Sequence[_Doubt]) -> Iterator[list[_Doubt]]:
+    """Yield doubts in order, those that a chat is asked about together."""
+    for is_trusted, group in groupby(doubts, key=lambda one: one.is_trusted):
+        some, size = list(group), BATCH if is_trusted else 1
+        yield from (some[start : start + size] for start in range(0, len(some), size))
 
 
 def _describe(db: Connection, links: Sequence[tuple[int, Replacement]]) -> Iterator[_Doubt]:
     """Yield the links between two claims, and of fragments that tell one in other words.
 
-    Those of what repeats a claim follow its own.
+    Those of what repeats a claim follow its own. What cannot be shown as a whole is left out: what
+    replaces its beginning may leave the rest as it is.
     """
     ns = sorted({n for _, link in links for n in (link.older_n, link.newer_n)})
-    claims = {n: stated[0] for n, stated in load_claims(db, ns).items() if stated}
+    stated_by = load_claims(db, ns)
+    claims = {n: stated[0] for n, stated in stated_by.items() if stated}
     by_number = fragments.by_number(db, ns)
 
     def describe(n: int, text: str) -> DatedStatement | None:
         claim, fragment = claims.get(n), by_number.get(n)
+        texts = [one.text for one in stated_by.get(n, ())]
+        texts += [fragment.content] if fragment else []
+        whole = replacements.find_whole(text, texts)
+        if whole is None or len(whole) > MAX_FRAGMENT_CHARS:
+            return None
         if claim is not None:
             origin = fragment.origin if fragment else _ORIGINS.get(claim.trust, "assistant")
-            return DatedStatement(text, clock.from_us(claim.at), origin, claim.trust)
+            return DatedStatement(whole, clock.from_us(claim.at), origin, claim.trust)
         if fragment is not None:
-            return DatedStatement(text, fragment.created_at, fragment.origin, fragment.trust)
+            return DatedStatement(whole, fragment.created_at, fragment.origin, fragment.trust)
         return None
 
     for n, link in links:
@@ -93,8 +124,7 @@ def _describe(db: Connection, links: Sequence[tuple[int, Replacement]]) -> Itera
             continue
         older = describe(link.older_n, link.older_text)
         newer = describe(link.newer_n, link.newer_text)
-        # what a tool or a repository says may speak to the chat: it is not shown beside other pairs
-        if older and newer and min(older.trust, newer.trust) >= UNASKED_TRUST:
+        if older and newer:
             yield _Doubt(n, link, older, newer)
 
 
@@ -104,9 +134,10 @@ def _settle(
     *,
     doubts: Sequence[_Doubt],
     verdicts: Sequence[Verdict | None],
+    mark: int,
     run: PhaseRun,
 ) -> None:
-    """Apply verdicts, and remember how far the chat was asked."""
+    """Apply verdicts, and mark the link up to which the chat was asked."""
     recorder = consolidation.step_recorder(cycle_n)
     for doubt, verdict in zip(doubts, verdicts, strict=True):
         relation = _relation(doubt, verdict)
@@ -124,7 +155,7 @@ def _settle(
         if relation == "replaces":
             run.count("statements replaced")
             run.report_line(_report(db, doubt.link))
-    consolidation.set_progress(db, MARK, doubts[-1].n)
+    consolidation.set_progress(db, MARK, mark)
 
 
 def _report(db: Connection, link: Replacement) -> str:

@@ -158,6 +158,11 @@ def find_similar_roots(run: PhaseRun, embedding: ActiveEmbedder, mark: str) -> S
     """Compare the roots that changed since a progress mark, or their children, with all roots."""
     with run.database.read() as db:
         since = consolidation.get_progress(db, mark)
+    return find_similar_roots_since(run, embedding, since)
+
+
+def find_similar_roots_since(run: PhaseRun, embedding: ActiveEmbedder, since: int) -> SimilarRoots:
+    """Compare the roots that changed since a change number, once in a cycle."""
     if since not in run.similar_roots:
         run.similar_roots[since] = compare_roots(run.database, embedding, since)
     return run.similar_roots[since]

@@ -31,6 +31,9 @@ Progress = Callable[[str, int, int], None]
 BATCH = 100
 """Offline answers per transaction; each paid answer is stored at once."""
 
+MAX_CONSECUTIVE_FAILURES = 3
+"""After so many failures, assume that the provider is down, not that the session is at fault."""
+
 MAX_LINES = 50
 """Report lines per phase; further ones are only counted."""
 

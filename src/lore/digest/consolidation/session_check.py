@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
-from lore.digest.consolidation.phase import PhaseRun
+from lore.digest.consolidation.phase import MAX_CONSECUTIVE_FAILURES, PhaseRun
+from lore.digest.consolidation.summaries import withdraw_overviews
 from lore.errors import BadReply, BudgetSpent, PromptTooLong, ProviderError
 from lore.records import UNASKED_TRUST, Fragment, MessageText
 from lore.store import (
@@ -43,7 +44,9 @@ _MAX_MESSAGES = 10_000
 def check_sessions(run: PhaseRun) -> None:
     """Archive facts that their session overturned or that nobody would miss.
 
-    What has a person's trust is not asked about, and without a chat nothing is.
+    What has a person's trust is not asked about, without a chat nothing is, and of a session in
+    which nobody spoke there is nothing that a fact could be compared with. A session whose check
+    fails waits for the next cycle, behind those that failed less often.
     """
     if not run.is_paid:
         return
@@ -52,14 +55,24 @@ def check_sessions(run: PhaseRun) -> None:
     if run.dry_run:
         run.count("sessions to check", len(waiting))
         return
+    checked = failures = 0
     for place, session in enumerate(waiting[:MOST_SESSIONS]):
         run.advance(place, len(waiting))
         try:
             _check_session(run, session)
-        except (BudgetSpent, ProviderError) as error:  # they are checked in the next cycle
-            left = len(waiting) - place
-            run.report_line(f"{left} sessions are not checked: {type(error).__name__}")
-            return
+        except BudgetSpent as error:
+            run.report_line(f"stopped checking sessions: {error}")
+            break
+        except ProviderError as error:
+            failures += 1
+            run.report_line(f"session {session.id} is not checked: {type(error).__name__}")
+            run.write(partial(_count_failure, session=session, run=run))
+        else:
+            checked, failures = checked + 1, 0
+        if failures == MAX_CONSECUTIVE_FAILURES:
+            run.report_line(f"stopped checking sessions after {failures} failures in a row")
+            break
+    run.count("sessions waiting", len(waiting) - checked)
 
 
 def _check_session(run: PhaseRun, session: UndigestedSession) -> None:
@@ -67,10 +80,11 @@ def _check_session(run: PhaseRun, session: UndigestedSession) -> None:
         facts = _facts_of(db, session.n)
         again = sessions.find_session_state(db, session.n, "checked") is not None
         spoken = _read_session(db, session.n) if facts else []
-    groups = _split_by_trust(facts) if again or len(facts) >= MIN_FACTS else []
+    is_worth_asking = bool(spoken) and (again or len(facts) >= MIN_FACTS)
+    groups = _split_by_trust(facts) if is_worth_asking else []
     for group in groups:
         rejected = _find_rejected(run, group, spoken)
-        run.write(partial(_archive, facts=rejected, run=run))
+        run.write(partial(_archive, facts=rejected, session=session, run=run))
     run.write(partial(_mark_checked, session=session, run=run))
     run.count("facts checked", sum(map(len, groups)))
 
@@ -119,18 +133,25 @@ def _find_rejected(
     return {n: fact for (n, fact), verdict in both if verdict != "keep"}
 
 
-def _archive(db: Connection, cycle_n: int, *, facts: dict[int, Fragment], run: PhaseRun) -> None:
-    """Archive facts that were not changed meanwhile; what is below one moves up."""
+def _archive(
+    db: Connection,
+    cycle_n: int,
+    *,
+    facts: dict[int, Fragment],
+    session: UndigestedSession,
+    run: PhaseRun,
+) -> None:
+    """Archive facts that may still be archived and say the same; what is below one moves up."""
     recorder = consolidation.step_recorder(cycle_n)
-    there = fragments.by_number(db, sorted(facts))
+    there = _facts_of(db, session.n)
     unchanged = [n for n, fact in facts.items() if n in there and there[n].version == fact.version]
-    consolidation.request_overviews(db, unchanged)
     for n in unchanged:
         parent = graph.find_parent(db, n)
         for child in graph.children(db, n, deleted=True):
             reversible_changes.reparent(db, child, parent, now=run.now, recorder=recorder)
         reversible_changes.archive(db, n, now=run.now, recorder=recorder)
         run.count("archived")
+    withdraw_overviews(db, unchanged, recorder, run)
 
 
 def _mark_checked(
@@ -138,4 +159,13 @@ def _mark_checked(
 ) -> None:
     at = session.last_message_at
     sessions.put_session_state(db, session.n, "checked", at, now=run.now)
+    if sessions.find_session_state(db, session.n, "check_failures"):
+        sessions.put_session_state(db, session.n, "check_failures", 0, now=run.now)
     run.count("sessions checked")
+
+
+def _count_failure(
+    db: Connection, _cycle_n: int, *, session: UndigestedSession, run: PhaseRun
+) -> None:
+    before = sessions.find_session_state(db, session.n, "check_failures") or 0
+    sessions.put_session_state(db, session.n, "check_failures", before + 1, now=run.now)

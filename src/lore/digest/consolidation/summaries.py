@@ -11,7 +11,7 @@ from lore.digest.consolidation.phase import PhaseRun, label, live_fragments
 from lore.records import Fragment
 from lore.relevance import VISIBLE
 from lore.store import consolidation, fragments, graph, items, reversible_changes
-from lore.store.consolidation import Judgement, Step
+from lore.store.consolidation import Judgement, Step, StepRecorder
 from lore.store.database import Connection
 from lore.store.fragments import NewFragment
 from lore.text import entities, sentences
@@ -64,6 +64,25 @@ def _store_overviews(
             run.count("reworded")
             run.report_line(label(root))
         consolidation.set_overview_at(db, n, run.now)
+
+
+def withdraw_overviews(
+    db: Connection, ns: Sequence[int], recorder: StepRecorder, run: PhaseRun
+) -> None:
+    """Restore the own words of the parents of fragments that hold no longer, until the next cycle.
+
+    An overview that still states what was superseded or archived would bring it back; a new one
+    costs a request, and the phase resummarize sends those.
+    """
+    parents = {graph.find_parent(db, n) for n in ns} - {None, *ns}
+    for parent in sorted(n for n in parents if n is not None):
+        own = reversible_changes.find_text_before_overview(db, parent)
+        if own is not None:
+            reversible_changes.write_overview(
+                db, parent, own.content, own.summary, now=run.now, recorder=recorder
+            )
+            run.count("overviews withdrawn")
+    consolidation.request_overviews(db, ns)
 
 
 MAX_CLUSTER = 8
