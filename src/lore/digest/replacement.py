@@ -61,12 +61,13 @@ ITEM_FLOOR, FLOOR = 0.05, 0.1
 """Items, and statements, less similar than this are about different things. (Replaced ones of
 `stale-open.jsonl` have 0.28 to 0.95, unrelated ones of the same project mostly less than 0.2.)"""
 
-CERTAIN, DOUBTFUL, WORDLESS = 0.5, 0.15, 0.3
+CERTAIN, DOUBTFUL, WORDLESS = 0.5, 0.1, 0.25
 """Probability from which a statement counts as replaced, from which a pair is doubtful, and from
 which one is that has no telling word in common. (The model was trained with the pairs of real
-sessions that these let through: see `benchmarks/refine_pairs.py`.)"""
+sessions that these let through: see `benchmarks/fit_pair_head.py`. From 0.1 on it finds as many
+changes of authors that it does not know as it did before from 0.15 on.)"""
 
-POSSIBLE = 0.1
+POSSIBLE = 0.07
 """Probability from which a chat is asked about a pair that is not doubtful: it knows what the model
 does not, such as that ClickHouse takes the place of Redshift. (Some three pairs a session.)"""
 
