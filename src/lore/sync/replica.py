@@ -15,7 +15,7 @@ import orjson
 from lore import clock
 from lore.errors import InvalidInput
 from lore.redaction.redactor import Redactor
-from lore.store import history, sync_rows, sync_writes
+from lore.store import forgotten_texts, history, sync_rows, sync_writes
 from lore.store.database import Connection, Database
 from lore.store.maintenance import get_epoch
 from lore.store.sync_rows import KnownRecord
@@ -211,9 +211,8 @@ class Replica:
         self, before: Mapping[str, KnownRegister], stored: StoredRecord, machine: str
     ) -> Registers:
         now_us = clock.to_us(self._database.now())
-        _, at = stored.values.get("self", (None, None))
-        if stored.kind == "forget" and before and at is not None and at > before["self"].us:
-            before = {}  # a text was forgotten again: its tombstone has the later time
+        if stored.kind == "forget" and before and _is_restamped(stored, before["self"]):
+            before = {}
         return stamp_changes(before, stored.values, machine=machine, now_us=now_us)
 
     def _note_removal(self, db: Connection, former: KnownRecord, machine: str) -> bool:
@@ -377,6 +376,16 @@ def _find_excess(record: Mapping[str, Any]) -> str:
     if is_too_deep(record):
         return _TOO_DEEP
     return _LONG_NAME if has_long_name(record) else ""
+
+
+def _is_restamped(stored: StoredRecord, before: KnownRegister) -> bool:
+    """Return whether a tombstone changed: its stamp is the time at which something was forgotten.
+
+    A text that is forgotten again has a later one; a better source changes no time.
+    """
+    source, at = stored.values["self"]
+    is_renewed = forgotten_texts.is_text(stored.key) and (at or 0) > before.us
+    return is_renewed or digest_value(source) != before.digest
 
 
 def _warn_of_left_out(counts: Mapping[str, int], whose: str) -> None:
