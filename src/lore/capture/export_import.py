@@ -548,13 +548,18 @@ def _add_batch(
         if line is None:
             left_out += 1
             continue
-        fresh = not history.find_tombstones(db, [str(line.get("id", ""))])
         try:
-            added += bool(fresh and _ADDERS[line["record"]](db, line, now))
+            added += bool(not _is_forgotten(db, line) and _ADDERS[line["record"]](db, line, now))
         except (ArithmeticError, TypeError, ValueError) as error:
             msg = f"A record of kind '{line['record']}' cannot be kept: {error}."
             raise InvalidInput(msg) from error
     return added, left_out
+
+
+def _is_forgotten(db: Connection, line: Line) -> bool:
+    """Return whether a record was forgotten here; a tombstone says itself what is new about it."""
+    id_ = str(line.get("id", ""))
+    return line["record"] != "tombstone" and bool(history.find_tombstones(db, [id_]))
 
 
 def _add_message(db: Connection, line: Line, now: datetime) -> bool:

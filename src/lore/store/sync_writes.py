@@ -612,21 +612,15 @@ def _write_task_record(
         for name in task_tables.TABLES[kind].texts
         if name != "id"
     }
-    is_forgotten = forgotten_texts.find(db, texts.values(), since_us=_made_at(kind, new))
+    session = new.references.get("session")
+    since_us = task_tables.made_at(kind, value, session and session["started_at"])
+    is_forgotten = forgotten_texts.find(db, texts.values(), since_us=since_us)
     left, cut = task_tables.cut_row(kind, {"id": new.key, **texts}, is_forgotten)
     if left is None:
         return _forget_task_record(db, new, context, kind=kind)
     if cut:
         row["body"] = unpack_json(left["body"])
     return Written(sync_task_rows.put_row(db, kind, new.key, new.n, row))
-
-
-def _made_at(kind: TaskKind, new: Incoming) -> int:
-    """Return when a record was made: what was forgotten before then is said anew in it."""
-    if kind == "working_state":
-        session = new.references.get("session")
-        return int(session["started_at"]) if session else 0
-    return int(new.values["self"][task_tables.TABLES[kind].made_at])
 
 
 def _task_reference(
