@@ -13,10 +13,10 @@ import pytest
 from lore.capture.message_capture import Conversation, capture
 from lore.errors import SyncError
 from lore.records import NewMessage, Part
-from lore.store import sessions, sync_rows
+from lore.store import reversible_changes, sessions, sync_rows
 from lore.sync.wire_format import has_long_name, parse_record
 from tests.sync.machines import Machine
-from tests.sync.test_replica import number, remember
+from tests.sync.test_replica import edit, number, remember
 
 LONG = "/code/" + "x" * 1_024
 SHORT = {"path": "/code", "remote": "", "name": "code"}
@@ -130,6 +130,22 @@ def test_a_fragment_that_is_nested_too_deeply_is_not_sent(
     set_payload(one, gate_and_harbor[1], 25)
     one.sync_with(other)
     assert one.state() == other.state()
+
+
+def test_what_is_left_out_does_not_count_in_the_hash_of_the_state(
+    pair: tuple[Machine, Machine], gate_and_harbor: tuple[str, str]
+) -> None:
+    one, other = pair
+    gate, harbor = (number(one, id_) for id_ in gate_and_harbor)
+    converse(one, "barge")
+    set_payload(one, gate_and_harbor[1], 26)
+    one.write(lambda db: db.run("UPDATE sessions SET external_id = :long", long=LONG))
+    one.write(lambda db: reversible_changes.reparent(db, gate, harbor, now=one.now()))
+    edit(one, gate_and_harbor[1], "The harbor is deeper.")
+    for _ in range(2):
+        one.sync_with(other)
+    assert one.replica.state_hash() == other.replica.state_hash()
+    assert one.state() != other.state()
 
 
 def test_a_fragment_of_another_machine_that_is_nested_too_deeply_is_left_out(
