@@ -134,7 +134,7 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
         "state": _one_of("open", "idle", "closed"),
     },
     "message": {
-        "id": _name, "session_id": _name, "ordinal": _count, "key": _name,
+        "id": _name, "session_id": _name, "ordinal": _count, "key": _filled,
         "role": _one_of(*ROLES), "speaker": _text, "parts": _parts, "origin": _one_of(*ORIGINS),
         "model": _text, "usage": _usage, "created_at": _moment, "channel": _channel,
     },
@@ -168,7 +168,7 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
         "updated_at": _moment, "file": _short, "size": _count, "modified_ns": _number,
         "context": _text, "problem": _text,
     },
-    "claim": {"session_id": _name, "channel": _channel, "key": _name, "message_id": _name},
+    "claim": {"session_id": _name, "channel": _channel, "key": _filled, "message_id": _name},
     "staged_turn": {"session_id": _name, "key": _name, "body": _text, "created_at": _moment},
     "session_state": {"session_id": _name, "name": _name, "value": _text, "updated_at": _moment},
     "curation": {"session_id": _name, "ordinal": _count, "at": _moment},

@@ -31,7 +31,6 @@ DEEPEST_RECORD = 30
 """Levels of a record: a request has two more around it, and servers read 32."""
 
 _NAMES = frozenset((
-    "key",
     "path",
     "remote",
     "external_id",
