@@ -20,7 +20,7 @@ from lore.lazy_dataclass import dataclass
 from lore.store import project_rows
 from lore.store.database import Connection
 from lore.store.project_rows import ProjectLocation
-from lore.store.sync_shapes import without_user
+from lore.text.remotes import without_user
 
 _LARGEST_FILE = 1_000_000
 """A git configuration has a few kilobytes; larger files are not read."""

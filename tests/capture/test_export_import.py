@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import io
 import stat
+from datetime import timedelta
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lore import clock
 from lore.capture import export_import
 from lore.capture.export_import import Sealer
 from lore.capture.message_capture import Conversation, capture
 from lore.digest import fragment_edits
 from lore.errors import InvalidInput, StoreError
-from lore.records import Draft, ImportResult
-from lore.store import consolidation, graph, items, project_rows, standing_instructions
+from lore.records import Draft, ImportResult, TaskRecord
+from lore.store import (
+    consolidation,
+    forgotten_texts,
+    graph,
+    items,
+    project_rows,
+    standing_instructions,
+    task_rows,
+)
 from lore.store.consolidation import Judgement
 from lore.store.database import open_database
 from lore.text.name_limit import LONGEST_NAME, shorten_name
@@ -213,6 +223,36 @@ def test_tombstones_and_watermarks_of_another_home_are_ignored(filled, empty):
     brought = bring(empty, [b'{"lore": 1}', *map(orjson.dumps, evil)], trust=False)
     assert brought == ImportResult(left_out=3, foreign=True)
     assert exported(empty) == before
+
+
+CHECKLIST = "Rotate the deploy keys before the audit."
+
+
+def start_task(database, at) -> None:
+    task = TaskRecord(clock.new_id(at), CHECKLIST, "", "", "implementation", "open", at)
+    database.write(lambda db: task_rows.add_task(db, task, task_rows.TaskPlace()))
+
+
+def goals_of(database) -> list[str]:
+    with database.read() as db:
+        return list(db.column("SELECT goal FROM tasks"))
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_task_that_says_anew_what_was_forgotten_before_is_imported(database, empty, hours):
+    start_task(database, NOON + timedelta(hours=hours))
+    empty.write(lambda db: forgotten_texts.add(db, [CHECKLIST], now=NOON))
+    bring(empty, exported(database))
+    assert goals_of(empty) == ([CHECKLIST] if hours > 0 else [])
+
+
+def test_a_text_that_was_forgotten_again_elsewhere_is_forgotten_by_an_import(database, empty):
+    for one, hours in ((empty, 0), (database, 2)):
+        at = NOON + timedelta(hours=hours)
+        one.write(lambda db, at=at: forgotten_texts.add(db, [CHECKLIST], now=at))
+    start_task(empty, NOON + timedelta(hours=1))
+    bring(empty, exported(database))
+    assert goals_of(empty) == []
 
 
 def test_judgements_are_imported_with_their_fragments(filled, empty):

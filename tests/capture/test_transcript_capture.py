@@ -276,13 +276,19 @@ def test_line_on_which_an_adapter_raises_is_skipped_and_reported_once(
     assert texts(database) == ["line 1", "line 4", "line 6"]
 
 
-@pytest.mark.parametrize("field", ["session", "parent", "folder", "id"])
+@pytest.mark.parametrize("field", ["session", "parent", "folder"])
 def test_a_message_with_a_name_too_long_to_be_stored_is_skipped(reading, talk, database, field):
     talk.write_bytes(line(1) + line(2, **{field: "/" + "x" * 1_024}))
     counts = read_file(reading, talk)
-    reason = "invalid" if field == "id" else "name too long"
-    assert (counts.added, counts.skipped) == (1, {reason: 1})
+    assert (counts.added, counts.skipped) == (1, {"name too long": 1})
     assert texts(database) == ["line 1"]
+
+
+def test_a_message_may_have_a_longer_key_than_names(reading, talk, database):
+    talk.write_bytes(line(1) + line(2, id="/" + "x" * 1_024))
+    assert read_file(reading, talk).added == 2
+    assert read_file(reading, talk).added == 0
+    assert texts(database) == ["line 1", "line 2"]
 
 
 def test_machine_failure_is_not_counted_as_a_bad_line(reading, talk):

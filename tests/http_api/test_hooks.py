@@ -23,6 +23,7 @@ from tests.waiting import eventually
 
 HERE = "/code/almanac"
 FINDING = "TokenCache in auth/cache.py keeps expired tokens since get has no TTL check: added one"
+LONG = "/code" + "/almanac" * 200
 PROMPT = {
     "session_id": "new",
     "cwd": HERE,
@@ -72,6 +73,25 @@ def test_a_session_that_is_resumed_is_not_told_again(served: Served):
 @pytest.mark.parametrize("event", HOOK_EVENTS)
 def test_nothing_to_tell_is_an_empty_object(served: Served, event: str):
     assert served.post(f"/hooks/{event}", PROMPT) == (200, {})
+
+
+@pytest.mark.parametrize("event", HOOK_EVENTS)
+def test_a_folder_with_a_path_longer_than_a_name_is_no_reason_to_refuse_a_hook(
+    served: Served, tmp_path: Path, event: str
+):
+    file = transcript(tmp_path, "new", "Mend the login")
+    said = {**PROMPT, "cwd": LONG, "transcript_path": file}
+    status, _ = served.post(f"/hooks/{event}", said)
+    assert status == 200
+
+
+def test_a_folder_with_a_path_longer_than_a_name_is_given_its_memory(served: Served):
+    said = [NewMessage("assistant", (Part("text", FINDING),), NOON)]
+    served.memory.capture("old", said, agent="claude-code", project=LONG)
+    served.memory.maintenance.embed_waiting()
+    status, answer = served.post("/hooks/UserPromptSubmit", {**PROMPT, "cwd": LONG})
+    assert status == 200
+    assert FINDING in answer["hookSpecificOutput"]["additionalContext"]
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit"])

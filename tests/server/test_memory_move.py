@@ -369,6 +369,44 @@ def test_what_a_cancelled_move_left_is_erased_at_the_next_contact(
         assert registry.left_rows() == {}
 
 
+class DyingRegistry(Registry):
+    """A registry whose process ends before it notes that left rows are deleted."""
+
+    def forget_left_rows(self, mark: str) -> None:
+        raise Stopped
+
+
+def test_a_server_killed_while_it_erases_what_was_left_does_so_at_the_next_start(
+    tmp_path: Path, postgres_url: str
+):
+    home = tmp_path / "server"
+    fill(home)
+    with pytest.raises(Stopped):
+        move(home, postgres_url, "postgres", on_memory=stop_at("ben"))
+    names = rows_names(home)
+    assert move(home, "postgresql://localhost:1/none", "files").has_leftover_rows
+    settings = replace(load({}, home=home).settings, store_url=postgres_url)
+    with DyingRegistry.open(home) as registry, pytest.raises(Stopped):
+        MemoryStore(registry, settings).erase_left_rows()
+    with Registry.open(home) as registry:
+        assert not MemoryStore(registry, settings).erase_left_rows()
+        assert registry.left_rows() == {}
+    assert count_named(postgres_url, names) == 0
+
+
+def test_copies_in_a_database_that_is_gone_for_good_are_forgotten_on_request(
+    tmp_path: Path, postgres_url: str
+):
+    home = tmp_path / "server"
+    fill(home)
+    with pytest.raises(Stopped):
+        move(home, postgres_url, "postgres", on_memory=stop_at("ben"))
+    assert move(home, "", "files").has_leftover_rows
+    assert not move(home, "", "files", forget_left=True).has_leftover_rows
+    with Registry.open(home) as registry:
+        assert registry.left_rows() == {}
+
+
 def move_from(home: Path, url: str, to: MovePlace, contact: str, other_url: str) -> MoveResult:
     if contact == "another":
         assert move(home, other_url, "files").has_leftover_rows

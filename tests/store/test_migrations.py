@@ -266,3 +266,30 @@ def test_a_newer_schema_is_refused_and_nothing_is_changed(
     with pytest.raises(SchemaTooNew):
         open_database(database.path, busy_timeout_s=1, backups=None, read_only=True)
     assert database.path.read_bytes() == before
+
+
+def test_a_decision_on_a_long_statement_is_found_after_the_upgrade(tmp_path: Path) -> None:
+    long = "The harbor is deep, and " * 60
+    decided = replacements.Replacement(1, long, 2, "The harbor is flat.", "dismissed", 1.0, 1)
+
+    def fill(db: Connection) -> None:
+        older, newer = add_fragment(db, 1), add_fragment(db, 2)
+        again = decided._replace(older_n=older, newer_n=newer, relation="may_replace")
+        for text, link in (
+            (long, decided),
+            (f"{long} also here.", again._replace(certainty=0.4)),
+            (replacements.statement_key(long), again._replace(certainty=0.9)),
+        ):
+            db.insert("replacements", **link._asdict() | {"older_text": text})
+
+    former = before(migrations.m012_statement_keys, tmp_path)
+    former.write(fill)
+    former.close()
+    reopened = open_at(tmp_path)
+    with reopened.read() as db:
+        state = replacements.find_pair(db, decided)
+        assert state is not None
+        assert state.relation == "dismissed"
+        assert db.value("SELECT count(*) FROM replacements") == 1
+        assert migrations.find_foreign_schema(db) == []
+    reopened.close()

@@ -13,10 +13,10 @@ import pytest
 from lore.capture.message_capture import Conversation, capture
 from lore.errors import SyncError
 from lore.records import NewMessage, Part
-from lore.store import sessions, sync_rows
+from lore.store import reversible_changes, sessions, sync_rows
 from lore.sync.wire_format import has_long_name, parse_record
 from tests.sync.machines import Machine
-from tests.sync.test_replica import number, remember
+from tests.sync.test_replica import edit, number, remember
 
 LONG = "/code/" + "x" * 1_024
 SHORT = {"path": "/code", "remote": "", "name": "code"}
@@ -46,14 +46,12 @@ def lengthened(record: dict[str, Any], field: str) -> dict[str, Any]:
     session = changed["references"]["session"]
     if field in SHORT:
         session["project"] = {**SHORT, field: LONG}
-    elif field == "key":
-        changed["registers"]["self"][2]["key"] = LONG
     else:
         session[field] = LONG
     return changed
 
 
-@pytest.mark.parametrize("field", ["external_id", "agent", "path", "remote", "key"])
+@pytest.mark.parametrize("field", ["external_id", "agent", "path", "remote"])
 def test_a_record_with_a_long_name_is_left_out_and_the_rest_applied(
     pair: tuple[Machine, Machine], field: str
 ) -> None:
@@ -61,8 +59,7 @@ def test_a_record_with_a_long_name_is_left_out_and_the_rest_applied(
     converse(one, "gate")
     converse(one, "harbor")
     records = page(one)
-    kind = "message" if field == "key" else "session"
-    place = next(i for i, record in enumerate(records) if record["kind"] == kind)
+    place = next(i for i, record in enumerate(records) if record["kind"] == "session")
     records[place] = lengthened(records[place], field)
     assert has_long_name(records[place])
     with pytest.raises(SyncError):
@@ -72,6 +69,18 @@ def test_a_record_with_a_long_name_is_left_out_and_the_rest_applied(
         assert sessions.find_session(db, "harbor", agent="codex")
         assert db.value("SELECT max(length(external_id || agent)) FROM sessions") < 100
         assert db.value("SELECT count(*) FROM projects") == 0
+
+
+def test_a_message_with_a_long_key_arrives(pair: tuple[Machine, Machine]) -> None:
+    one, other = pair
+    converse(one, "gate")
+    records = page(one)
+    message = next(record for record in records if record["kind"] == "message")
+    message["registers"]["self"][2]["key"] = LONG
+    assert not has_long_name(message)
+    other.replica.apply(records, via="one")
+    with other.database.read() as db:
+        assert db.value("SELECT count(*) FROM messages") == 1
 
 
 def test_a_long_name_of_this_machine_is_not_sent(pair: tuple[Machine, Machine]) -> None:
@@ -130,6 +139,22 @@ def test_a_fragment_that_is_nested_too_deeply_is_not_sent(
     set_payload(one, gate_and_harbor[1], 25)
     one.sync_with(other)
     assert one.state() == other.state()
+
+
+def test_what_is_left_out_does_not_count_in_the_hash_of_the_state(
+    pair: tuple[Machine, Machine], gate_and_harbor: tuple[str, str]
+) -> None:
+    one, other = pair
+    gate, harbor = (number(one, id_) for id_ in gate_and_harbor)
+    converse(one, "barge")
+    set_payload(one, gate_and_harbor[1], 26)
+    one.write(lambda db: db.run("UPDATE sessions SET external_id = :long", long=LONG))
+    one.write(lambda db: reversible_changes.reparent(db, gate, harbor, now=one.now()))
+    edit(one, gate_and_harbor[1], "The harbor is deeper.")
+    for _ in range(2):
+        one.sync_with(other)
+    assert one.replica.state_hash() == other.replica.state_hash()
+    assert one.state() != other.state()
 
 
 def test_a_fragment_of_another_machine_that_is_nested_too_deeply_is_left_out(

@@ -29,7 +29,7 @@ from lore.store.database import Connection
 from lore.store.handoff_rows import HandoffRow
 from lore.store.hard_delete import ForgetSelection
 from lore.store.layout_rows import LAYOUT
-from lore.store.project_rows import ProjectLocation
+from lore.store.project_rows import ProjectLocation, ensure_project_at
 from lore.store.task_rows import TaskPlace
 from lore.sync.wire_format import parse_record
 from tests.sync.machines import Machine
@@ -613,3 +613,39 @@ def test_a_machine_without_a_state_takes_no_place_in_a_session(pair) -> None:
     change_body(record, {"goal": "a", "read_to": 10**12})
     other.replica.apply([record], via=one.replica.machine)
     assert state_of(other) == {"goal": "a"}
+
+
+@pytest.mark.parametrize("is_capture_first", [True, False])
+@pytest.mark.parametrize("remote", ["", "https://me:{secret}@host/{secret}"])
+def test_names_with_secrets_are_recognized_whichever_machine_is_first(
+    pair, remote: str, is_capture_first: bool
+) -> None:
+    one, other = pair
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    place = ProjectLocation(f"/p/{secret}", remote.format(secret=secret), "code")
+
+    def work_in(machine: Machine) -> None:
+        now = machine.now()
+
+        def work(db: Connection) -> None:
+            n = ensure_project_at(db, place, now=now)
+            sessions.ensure_session(
+                db, f"talk {secret}", agent="codex", project_n=n, started_at=now
+            )
+
+        machine.write(work)
+
+    work_in(one)
+    if is_capture_first:
+        work_in(other)
+    other.sync_with(one)
+    if not is_capture_first:
+        work_in(other)
+    for _ in range(2):
+        other.sync_with(one)
+    for machine in pair:
+        with machine.database.read() as db:
+            ((path, address, name),) = db.rows("SELECT path, remote, name FROM projects")
+            assert (path, address, name) == (place.path, place.remote, "code")
+            assert db.column("SELECT external_id FROM sessions") == [f"talk {secret}"]
+    assert one.replica.state_hash() == other.replica.state_hash()

@@ -14,6 +14,7 @@ import pytest
 
 from lore.store import migrations, sqlite
 from lore.store.database import Connection, Database
+from lore.store.replacements import STATEMENT_BYTES, Replacement
 from lore.store.sqlite import SqliteConnection
 from tests.store.samples import add_fragment, at_noon, open_at
 
@@ -37,6 +38,15 @@ def add_former_vectors(db: Connection) -> None:
     for number in range(2, 5):
         item = add_fragment(db, number, "embedded")
         db.insert("vectors", n=item, embedder_n=embedder_n, vector=bytes(2 * DIMENSION))
+
+
+def add_former_links(db: Connection) -> None:
+    """Store replaced statements as a whole."""
+    newer = add_fragment(db, 2, "newer")
+    for number in range(3, 9):
+        older, long = add_fragment(db, number, "older"), "older " * 200
+        link = Replacement(older, long, newer, "newer", "replaces", 0.9, 1)
+        db.insert("replacements", **link._asdict())
 
 
 STEPS: tuple[migrations.Migration, ...] = (*migrations.MIGRATIONS, m900_later)
@@ -88,6 +98,7 @@ def state_of(path: Path) -> tuple[bool, ...]:
     standing = {row[1] for row in db.rows("PRAGMA table_info(standing)")}
     logged = {row[1] for row in db.rows("PRAGMA table_info(retrievals)")}
     sizes = {row[0] for row in db.rows("SELECT length(vector) FROM vectors")} if done else set()
+    stored = db.column("SELECT older_text FROM replacements") if "replacements" in names else []
     db.close()
     assert sqlite.integrity_problems(path) == []
     first = {"m001_initial" in done, "items" in names, "spend" in names, "session_words" in names}
@@ -126,9 +137,13 @@ def state_of(path: Path) -> tuple[bool, ...]:
         "sync_pending" in names,
         "sync_peers" in names,
     }
+    twelfth = {
+        "m012_statement_keys" in done,
+        *(len(text.encode()) <= STATEMENT_BYTES for text in stored),
+    }
     assert "former_vectors" not in names
     last = {"m900_later" in done, "later" in names, "mood" in columns}
-    later = (sixth, seventh, eighth, ninth, tenth, eleventh, last)
+    later = (sixth, seventh, eighth, ninth, tenth, eleventh, twelfth, last)
     steps = (first, second, third, fourth, fifth, *later)
     assert all(len(step) == 1 for step in steps), (names, done)
     return tuple(step.pop() for step in steps)
@@ -157,6 +172,8 @@ def kill_at_each_statement(home: Path, step: str) -> None:
         old.write(lambda db: add_fragment(db, 1, "an old fact"))
         if step == "m006_quantized_vectors":
             old.write(add_former_vectors)
+        if step == "m012_statement_keys":
+            old.write(add_former_links)
         old.close()
     for statement in range(1, 400):
         place = home / f"{step}-{statement}"
@@ -198,7 +215,7 @@ def test_after_a_killed_migration_the_next_start_migrates(tmp_path: Path) -> Non
     )
     assert pid.returncode == 9
     open_at(tmp_path).close()
-    assert state_of(tmp_path / "memory.db") == (*[True] * 11, False)
+    assert state_of(tmp_path / "memory.db") == (*[True] * len(migrations.MIGRATIONS), False)
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
         "state": _one_of("open", "idle", "closed"),
     },
     "message": {
-        "id": _name, "session_id": _name, "ordinal": _count, "key": _name,
+        "id": _name, "session_id": _name, "ordinal": _count, "key": _filled,
         "role": _one_of(*ROLES), "speaker": _text, "parts": _parts, "origin": _one_of(*ORIGINS),
         "model": _text, "usage": _usage, "created_at": _moment, "channel": _channel,
     },
@@ -168,7 +168,7 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
         "updated_at": _moment, "file": _short, "size": _count, "modified_ns": _number,
         "context": _text, "problem": _text,
     },
-    "claim": {"session_id": _name, "channel": _channel, "key": _name, "message_id": _name},
+    "claim": {"session_id": _name, "channel": _channel, "key": _filled, "message_id": _name},
     "staged_turn": {"session_id": _name, "key": _name, "body": _text, "created_at": _moment},
     "session_state": {"session_id": _name, "name": _name, "value": _text, "updated_at": _moment},
     "curation": {"session_id": _name, "ordinal": _count, "at": _moment},
@@ -548,13 +548,18 @@ def _add_batch(
         if line is None:
             left_out += 1
             continue
-        fresh = not history.find_tombstones(db, [str(line.get("id", ""))])
         try:
-            added += bool(fresh and _ADDERS[line["record"]](db, line, now))
+            added += bool(not _is_forgotten(db, line) and _ADDERS[line["record"]](db, line, now))
         except (ArithmeticError, TypeError, ValueError) as error:
             msg = f"A record of kind '{line['record']}' cannot be kept: {error}."
             raise InvalidInput(msg) from error
     return added, left_out
+
+
+def _is_forgotten(db: Connection, line: Line) -> bool:
+    """Return whether a record was forgotten here; a tombstone says itself what is new about it."""
+    id_ = str(line.get("id", ""))
+    return line["record"] != "tombstone" and bool(history.find_tombstones(db, [id_]))
 
 
 def _add_message(db: Connection, line: Line, now: datetime) -> bool:

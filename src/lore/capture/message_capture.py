@@ -29,7 +29,6 @@ from lore.store.project_rows import ProjectLocation
 from lore.text import memory_tags, message_features, tokens, words
 from lore.text.instructions import typed_instructions
 from lore.text.message_features import compute_features
-from lore.text.name_limit import check_name
 from lore.text.private_text import hide_private
 from lore.validation import check_origin
 
@@ -370,8 +369,7 @@ def _map_part_texts(part: Part, change: Callable[[str], str]) -> Part:
 
 
 def check_message(message: NewMessage) -> None:
-    """Raise `InvalidInput` for an unknown role, part kind or origin, or a key that is too long."""
-    check_name(message.key, "The key of a message")
+    """Raise `InvalidInput` for an unknown role, part kind or origin."""
     if message.role not in ROLES:
         msg = f"'{message.role}' is not a role."
         raise InvalidInput(msg, hint=f"Roles: {', '.join(ROLES)}.")

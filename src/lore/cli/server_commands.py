@@ -192,6 +192,10 @@ def move_owners(
     delete_old: Annotated[
         bool, Option("--delete-old", help="Delete the former copies instead of setting them aside.")
     ] = False,
+    forget_left: Annotated[
+        bool,
+        Option("--forget-left", help="Forget copies left in a database that is gone for good."),
+    ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Only count.")] = False,
     data: Data = None,
     json: Json = False,
@@ -211,7 +215,7 @@ def move_owners(
     with progress("memories", quiet=json) as report:
         moved = move_memories(
             home, settings, "postgres" if to == "postgres" else "files",
-            delete_former=delete_old, dry_run=dry_run,
+            delete_former=delete_old, forget_left=forget_left, dry_run=dry_run,
             on_memory=lambda _name, number, total: report(number, total),
         )  # fmt: skip
     if json:
@@ -261,7 +265,8 @@ def _print_cancelled(moved: MoveResult, where: str) -> None:
 def _print_left(moved: MoveResult) -> None:
     if moved.has_leftover_rows:
         print("Copies of a cancelled move are left in a database that was not reached.")
-        print("Repeat the command with its address (LORE_STORE_URL): that deletes them.")
+        print("Repeat the command with its address (LORE_STORE_URL): that deletes them. If it is")
+        print("gone for good, '--forget-left' says so.")
 
 
 Usd = Annotated[

@@ -583,7 +583,7 @@ def _links_of_successors(db: Connection, link: Replacement) -> Iterator[Replacem
     for other in replacements.links_of(db, [link.older_n]).get(link.older_n, ()):
         earlier, later = sorted((link, other), key=lambda one: one.at)
         places = [replacements.place_of(db, one.newer_n) for one in (earlier, later)]
-        is_same = other.older_text == link.older_text
+        is_same = other.older_text == replacements.statement_key(link.older_text)
         if is_same and places[0].session_n != places[1].session_n:
             yield later._replace(
                 older_n=earlier.newer_n,
@@ -601,7 +601,7 @@ def _links_of_return(db: Connection, pair: Pair, judgement: Judgement) -> Iterat
         return
     for link in replacements.links_of(db, [pair.older.n]).get(pair.older.n, ()):
         is_between = pair.older.at < link.at < pair.newer.at and link.newer_n != pair.newer.n
-        if is_between and link.older_text == pair.older.text:
+        if is_between and link.older_text == replacements.statement_key(pair.older.text):
             yield Replacement(
                 link.newer_n, link.newer_text, pair.newer.n, pair.newer.shown, "may_replace",
                 min(link.certainty, MODEL_CERTAINTY), pair.newer.at,

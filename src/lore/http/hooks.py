@@ -21,7 +21,7 @@ from anyio import CapacityLimiter
 from pydantic import BaseModel, ConfigDict, Field
 
 from lore import local_files
-from lore.http.endpoint import Endpoint, FilePath, Name, Short, Text
+from lore.http.endpoint import Endpoint, FilePath, Short, Text
 from lore.memory import Memory
 from lore.proxy.hook_client import NOTIFICATION_EVENTS
 from lore.text import memory_tags
@@ -125,7 +125,7 @@ class HookInput(BaseModel):
     agent_id: Short = ""
     transcript_path: FilePath = ""
     agent_transcript_path: FilePath = ""
-    cwd: Name = ""
+    cwd: FilePath = ""
     source: Annotated[str, Field(max_length=100)] = ""
     prompt: Text = ""
     tool_name: Annotated[str, Field(max_length=400)] = ""

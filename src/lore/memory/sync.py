@@ -6,6 +6,7 @@ import base64
 import binascii
 import secrets
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,7 +16,7 @@ from lore.errors import InvalidInput, SyncError
 from lore.memory.context import MemoryPart
 from lore.records import SyncIdentity, SyncPeer, SyncResult, SyncState
 from lore.redaction.redactor import home_key
-from lore.store import hard_delete, history, maintenance, sync_rows, sync_writes
+from lore.store import hard_delete, history, maintenance, sync_forgets, sync_rows
 from lore.store.database import Connection
 from lore.store.hard_delete import ForgetSelection
 from lore.store.history import Tombstone
@@ -213,13 +214,16 @@ class Sync(MemoryPart):
             finish(db)
 
         apply = self._replica.prepare_apply(page.records, via=via, finish=note_and_finish)
-        tombstones = _tombstones(page.records, clock.to_us(self._database.now()))
+        tombstones = _tombstones(page.records, self._database.now())
         if tombstones:
             with self._database.read() as db:
                 known = history.find_tombstones(db, list(tombstones))
                 fresh = {i: s for i, s in tombstones.items() if i not in known}
                 selected = hard_delete.with_derived(
-                    db, hard_delete.expand_selection(db, sync_writes.select_forgotten(db, fresh))
+                    db,
+                    hard_delete.expand_selection(
+                        db, sync_forgets.select_forgotten(db, fresh).selection
+                    ),
                 )
                 entries = project_page.ForgottenEntries(db, selected.item_ns, "")
                 copies = native_share.SharedCopies(db, Path.home(), selected.item_ns, "")
@@ -257,14 +261,14 @@ def _do_nothing(_db: Connection) -> None:
     pass
 
 
-def _tombstones(records: Sequence[Any], now_us: int) -> dict[str, Tombstone]:
+def _tombstones(records: Sequence[Any], now: datetime) -> dict[str, Tombstone]:
     """Return the tombstones among records, which are checked when they are applied."""
     tombstones = {}
     for record in records:
         if isinstance(record, dict) and record.get("kind") == "forget":
             try:
                 us, _, value = record["registers"]["self"][:3]
-                one = Tombstone(str(value["source"]), min(int(us), now_us))
+                one = history.make_tombstone(str(value["source"]), int(us), now=now)
                 tombstones[str(record["key"])] = one
             except (KeyError, IndexError, TypeError, ValueError):
                 continue

@@ -1,10 +1,10 @@
 """Moves the memories of a server from files to rows of PostgreSQL, or back.
 
 Each memory is copied, read back and compared before the next one. Only when all are equal, the
-registry names the new place, and only then the former copies are set aside; one that was written
-meanwhile is copied again. A move that was
-interrupted continues with the memory that it was at; until it is finished, the server is refused.
-Until the registry names the new place, a move to the former one cancels it.
+registry names the new place, and only then the former copies are set aside: a file that was written
+meanwhile is copied again, while rows, which only the stopped server writes, are not compared once
+more. A move that was interrupted continues with the memory that it was at; until it is finished,
+the server is refused. Until the registry names the new place, a move to the former one cancels it.
 """
 
 from __future__ import annotations
@@ -173,20 +173,24 @@ def move_memories(
     to: MovePlace,
     *,
     delete_former: bool = False,
+    forget_left: bool = False,
     dry_run: bool = False,
     on_memory: Report = lambda _name, _number, _all: None,
 ) -> MoveResult:
     """Move every memory of a server, which must not run, to another kind of place.
 
     The former copy of each stays as a file in its folder of backups, where forgetting reaches it,
-    unless `delete_former`. A dry run only counts.
+    unless `delete_former`. With `forget_left`, copies that cancelled moves left in a database that
+    is gone for good are no longer looked for. A dry run only counts.
     """
     with Registry.open(home, create=False) as registry:
         move = _Move(registry, settings, to, on_memory)
         with _locked(home):
-            move.check()
+            move.check(forget_left=forget_left)
             if dry_run:
                 return move.preview()
+            if forget_left:
+                move.forget_left()
             return move.run(delete_former=delete_former)
 
 
@@ -211,9 +215,10 @@ class _Move:
         self._to = to
         self._on_memory = on_memory
 
-    def check(self) -> None:
+    def check(self, *, forget_left: bool = False) -> None:
         """Refuse a move without a database, one of a backup, and one against an interrupted one."""
-        if not self._store.url and not self._cancels:
+        is_nothing_moved = self._cancels or (forget_left and self._is_there)
+        if not self._store.url and not is_nothing_moved:
             msg = "A move needs the address of the database."
             raise InvalidInput(msg, hint="Set 'store.url' (LORE_STORE_URL); 'files' needs it too.")
         if self._registry.is_backup:
@@ -280,6 +285,12 @@ class _Move:
             self._erase_rest()
         self._registry.end_move()
         return MoveResult(self._to, tuple(moved), has_leftover_rows=has_leftover_rows)
+
+    def forget_left(self) -> None:
+        """Erase what cancelled moves left, and look no longer for what cannot be reached."""
+        self._erase_leftover_rows()
+        for mark in self._registry.left_rows():
+            self._registry.forget_left_rows(mark)
 
     def _erase_leftover_rows(self) -> bool:
         """Delete the rows that cancelled moves left; return whether there still are any."""

@@ -163,11 +163,17 @@ class MemoryStore:
         if not self.url:
             return bool(left)
         for mark in [one for one in left if self._is_marked(one)]:
-            for name in sorted(left.pop(mark), key=mark.__eq__):  # the mark goes last
-                with self._open_named(name) as database:
-                    database.erase_rows()
+            for name in left.pop(mark):
+                if name != mark:
+                    self._erase_named(name)
+            # The mark goes last: without it, nothing would find the database of a note.
             self._registry.forget_left_rows(mark)
+            self._erase_named(mark)
         return bool(left)
+
+    def _erase_named(self, name: str) -> None:
+        with self._open_named(name) as database:
+            database.erase_rows()
 
     def erase_left_vectors(self) -> int:
         """Delete the vectors of memories that were removed while no vector server was set.

@@ -29,7 +29,6 @@ from lore.store import (
     watermarks,
 )
 from lore.store.codec import unpack_json, unpack_key, unpack_parts, unpack_role
-from lore.store.history import Tombstone
 from lore.store.sql_connection import Connection, id_text
 from lore.text.entities import Mention
 
@@ -481,8 +480,7 @@ def _load_task_row(db: Connection, line: Line, _now: datetime) -> bool:
 def load_tombstone(db: Connection, line: Line, now: datetime) -> bool:
     """Forget what another memory forgot; return whether that is new."""
     id_ = line["id"]
-    at = min(line["at"], clock.to_us(now))
-    tombstones = {id_: Tombstone(line.get("source", ""), at)}
+    tombstones = {id_: history.make_tombstone(line.get("source", ""), line["at"], now=now)}
     is_known = bool(history.find_tombstones(db, [id_]))
     if is_known and not forgotten_texts.find_renewed(db, tombstones):
         return False

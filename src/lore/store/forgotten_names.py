@@ -118,6 +118,14 @@ def session_forgotten_at(db: Connection, agent: str, name: str) -> int | None:
     return history.forgotten_at(db, [session_digest(*place) for place in places])
 
 
+def forgotten_at(db: Connection, names: Iterable[str]) -> int | None:
+    """Return when any of the names was forgotten last, wherever it is; None if none was."""
+    sources = [_source(name) for name in names if name]
+    if not sources or not history.has_source_tombstones(db):
+        return None
+    return history.forgotten_at(db, sources)
+
+
 def make_forgotten_name(name: str) -> str:
     """Return what stands for a forgotten name where a row needs one; the same for that itself."""
     return name if name.startswith(_FORGOTTEN_PREFIX) else f"{_FORGOTTEN_PREFIX}{_source(name)}"

@@ -23,6 +23,11 @@ _TEXT = "text/"
 """How the ids of tombstones begin that are of a text."""
 
 
+def is_text(id_: str) -> bool:
+    """Return whether a tombstone is of a text."""
+    return id_.startswith(_TEXT)
+
+
 def add(db: Connection, texts: Iterable[str], *, now: datetime) -> None:
     """Forget texts wherever task memory has them."""
     sources = {_source(text) for text in texts if text.strip()}
@@ -41,7 +46,7 @@ def find_renewed(db: Connection, tombstones: Mapping[str, Tombstone]) -> set[str
 
 
 def _times(tombstones: Mapping[str, Tombstone]) -> dict[str, int]:
-    return {id_: one.us for id_, one in tombstones.items() if id_.startswith(_TEXT)}
+    return {id_: one.us for id_, one in tombstones.items() if is_text(id_)}
 
 
 def find(db: Connection, stored: Iterable[str], *, since_us: int = 0) -> IsForgotten:
@@ -63,7 +68,7 @@ def find(db: Connection, stored: Iterable[str], *, since_us: int = 0) -> IsForgo
 
 def read_tombstones(tombstones: Mapping[str, Tombstone]) -> ForgottenSince | None:
     """Return the test for the texts that tombstones are of; None if they are of none."""
-    times = {one.source: one.us for id_, one in tombstones.items() if id_.startswith(_TEXT)}
+    times = {one.source: one.us for id_, one in tombstones.items() if is_text(id_)}
     if not times:
         return None
     return lambda since_us: lambda text: times.get(_source(text), -1) >= since_us

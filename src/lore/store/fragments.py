@@ -43,7 +43,10 @@ _FROM = (
 )
 
 LIVING_FRAGMENT = "f.deleted_at IS NULL AND f.superseded_by IS NULL"
+"""What holds: neither superseded nor deleted."""
+
 CURRENT_FRAGMENT = f"{LIVING_FRAGMENT} AND f.archived_at IS NULL"
+"""What holds and is not archived, however faded or doubted it is."""
 
 VISIBLE_FRAGMENT = (
     f"{CURRENT_FRAGMENT} AND f.relevance >= {VISIBLE} AND f.confidence - f.doubt > {BELIEVED}"

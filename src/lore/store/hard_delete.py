@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import orjson
 
+from lore import clock
 from lore.lazy_dataclass import dataclass
 from lore.records import ITEM_TYPES, ItemType, NameMatches, Origin, Part, TaskRecordCount
 from lore.store import (
@@ -243,25 +246,34 @@ def _derived(db: Connection, ns: Sequence[int]) -> Iterator[int]:
 
 
 def forget(
-    db: Connection, selection: ForgetSelection, *, text: str = "", now: datetime
+    db: Connection,
+    selection: ForgetSelection,
+    *,
+    text: str = "",
+    now: datetime,
+    at: datetime | None = None,
 ) -> list[str]:
-    """Delete a selection, and occurrences of `text` elsewhere; return the ids that were deleted."""
+    """Delete a selection, and occurrences of `text` elsewhere; return the ids that were deleted.
+
+    `at` is when it was forgotten, if that was elsewhere and earlier: what goes on since is new.
+    """
+    at = at or now
     selection = with_derived(db, expand_selection(db, selection))
     deleted = items.ids_of(db, selection.item_ns)
-    sources = _sources(db, selection.item_ns) | _session_sources(db, selection.session_ns)
+    sources = _sources(db, selection.item_ns) | session_sources(db, selection.session_ns)
     elsewhere = message_dedup.sources_in_other_channels(db, selection.item_ns)
     elsewhere |= fork_dedup.copy_sources(db, selection.item_ns)
     elsewhere |= fork_dedup.echo_sources(db, selection.item_ns, set(selection.session_ns))
     elsewhere |= native_rows.tombstone_sources(db, selection.item_ns)
-    _clean_logs(db, deleted, now)
+    _clean_logs(db, deleted, at)
     reversible_changes.withdraw_overviews(db, selection.item_ns, now=now)
-    _clean_session_names(db, selection, now)
+    _clean_session_names(db, selection, at)
     if text:
-        _clean_text(db, normalize_text(text), now)
+        _clean_text(db, normalize_text(text), at)
     if deleted:
         _delete_items(db, selection.item_ns)
-    history.add_tombstones(db, sorted(task_tables.ids_inside(db, _inside(selection))), now)
-    history.add_tombstones(db, layout_rows.file_ids(db, selection.project_ns), now)
+    history.add_tombstones(db, sorted(task_tables.ids_inside(db, _inside(selection))), at)
+    history.add_tombstones(db, layout_rows.file_ids(db, selection.project_ns), at)
     ids = [*deleted.values(), *_delete_sessions_and_projects(db, selection)]
     consolidation.redact_reports(db, ids, normalize_text(text))
     db.run("DELETE FROM speakers WHERE name NOT IN (SELECT speaker FROM messages)")
@@ -273,8 +285,9 @@ def forget(
             results=text_array([f'"{id_}"' for id_ in ids]),
         )
     sync_rows.remove_known_about(db, ids)
-    history.add_tombstones(db, ids, now, sources=sources)
-    history.add_tombstones(db, list(elsewhere), now, sources=elsewhere)
+    history.add_tombstones(db, ids, at, sources=sources)
+    history.raise_sources(db, sources)  # of tombstones that came without them
+    history.add_tombstones(db, list(elsewhere), at, sources=elsewhere)
     return ids
 
 
@@ -291,7 +304,7 @@ def _sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
     }
 
 
-def _session_sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
+def session_sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
     """Return for each session the source digest that recognizes it on other machines."""
     rows = db.rows(
         f"SELECT id, agent, external_id FROM sessions WHERE {among('n', 'ns')}", ns=int_array(ns)
@@ -588,29 +601,72 @@ def _key_condition(key: Sequence[str]) -> str:
     return " AND ".join(f"{name} = :{name}" for name in key)
 
 
+class ForgottenAt(NamedTuple):
+    """Numbers of items, sessions and projects that were forgotten elsewhere, with the times."""
+
+    items: Mapping[int, int] = MappingProxyType({})
+    sessions: Mapping[int, int] = MappingProxyType({})
+    projects: Mapping[int, int] = MappingProxyType({})
+
+    @property
+    def selection(self) -> ForgetSelection:
+        """Return what to forget, without the times."""
+        items_, sessions_, projects = (tuple(sorted(one)) for one in self)
+        return ForgetSelection(items_, sessions_, projects)
+
+
 def apply_tombstones(
     db: Connection, tombstones: Mapping[str, Tombstone], *, now: datetime
 ) -> list[str]:
     """Forget again what a copy brings back."""
-    ids = list(tombstones)
-    ns = {table: _numbers(db, table, ids) for table in ("sessions", "projects")}
-    numbers = (items.find_number(db, id_) for id_ in ids)
-    item_ns = tuple(n for n in numbers if n is not None)
-    deleted: list[str] = []
-    if item_ns or any(ns.values()):
-        deleted = forget(db, ForgetSelection(item_ns, ns["sessions"], ns["projects"]), now=now)
-    task_tables.delete_ids(db, ids)
+    # They come first: what is forgotten now keeps the time at which it was forgotten.
+    forgotten_texts.put(db, tombstones)
+    named = ForgottenAt(
+        _times_by_number(tombstones, partial(items.find_number, db)),
+        _times_by_number(tombstones, partial(_find_number, db, "sessions")),
+        _times_by_number(tombstones, partial(_find_number, db, "projects")),
+    )
+    deleted = forget_at(db, named, now=now)
+    task_tables.delete_ids(db, list(tombstones))
     if forgotten_since := forgotten_texts.read_tombstones(tombstones):
         task_tables.clean(db, forgotten_since)
-    forgotten_texts.put(db, tombstones)
-    if forgotten_names.has_any(ids):
+    if forgotten_names.has_any(tombstones):
         _clean_forgotten_names(db, now)
     return deleted
 
 
-def _numbers(db: Connection, table: str, ids: Sequence[str]) -> tuple[int, ...]:
-    numbers = (db.value(f"SELECT n FROM {table} WHERE id = :id", id=id_) for id_ in ids)
-    return tuple(n for n in numbers if n is not None)
+def _find_number(db: Connection, table: str, id_: str) -> int | None:
+    return db.number(f"SELECT n FROM {table} WHERE id = :id", id=id_)
+
+
+def _times_by_number(
+    tombstones: Mapping[str, Tombstone], find: Callable[[str], int | None]
+) -> dict[int, int]:
+    numbers = ((find(id_), one.us) for id_, one in tombstones.items())
+    return {n: us for n, us in numbers if n is not None}
+
+
+def forget_at(db: Connection, forgotten: ForgottenAt, *, now: datetime) -> list[str]:
+    """Forget what was forgotten elsewhere; return the ids that were deleted.
+
+    No tombstone may be later than its cause: a session that went on since would be forgotten by it.
+    So each session has the time of its own cause, and the rest that of the first one.
+    """
+    times = [us for one in forgotten for us in one.values()]
+    if not times:
+        return []
+    session_us: dict[int, int] = {}
+    for us in sorted({*forgotten.sessions.values(), *forgotten.projects.values()}):
+        chosen = ForgetSelection(
+            session_ns=tuple(n for n, own in forgotten.sessions.items() if own == us),
+            project_ns=tuple(n for n, own in forgotten.projects.items() if own == us),
+        )
+        session_us |= dict.fromkeys(expand_selection(db, chosen).session_ns, us)
+    sources = session_sources(db, list(session_us))
+    sql = f"SELECT n, id FROM sessions WHERE {among('n', 'ns')}"
+    rows = db.rows(sql, ns=int_array(list(session_us)))
+    history.put_tombstones(db, {i: Tombstone(sources[i], session_us[n]) for n, i in rows})
+    return forget(db, forgotten.selection, now=now, at=clock.from_us(min(times)))
 
 
 _IN_PROJECT = "(:project_n IS NULL OR i.project_n = :project_n)"

@@ -105,6 +105,13 @@ def forgotten_at(db: Connection, sources: Sequence[str]) -> int | None:
     )
 
 
+def forgotten_ids_at(db: Connection, ids: Sequence[str]) -> int | None:
+    """Return when any of some ids was forgotten first, or None."""
+    return db.number(
+        f"SELECT min(at) FROM tombstones WHERE {among('id', 'ids')}", ids=text_array(ids)
+    )
+
+
 def find_tombstones(db: Connection, ids: Sequence[str]) -> set[str]:
     """Return those of the ids that were forgotten."""
     return {id_ for id_ in ids if db.find("SELECT 1 FROM tombstones WHERE id = :id", id=id_)}
@@ -115,6 +122,19 @@ class Tombstone(NamedTuple):
 
     source: str
     us: int
+
+
+_MOST_AHEAD_US = 24 * 3_600_000_000
+"""A clock that is further ahead than a day is wrong: what it stamped counts as of now."""
+
+
+def make_tombstone(source: str, us: int, *, now: datetime) -> Tombstone:
+    """Return a tombstone of another memory with its own time, though its clock may be ahead.
+
+    What goes on elsewhere is later than that time, and would be older than one of the clock here.
+    """
+    now_us = clock.to_us(now)
+    return Tombstone(source, us if us <= now_us + _MOST_AHEAD_US else now_us)
 
 
 def all_tombstones(db: Connection) -> dict[str, Tombstone]:
@@ -130,6 +150,12 @@ def put_tombstones(db: Connection, tombstones: Mapping[str, Tombstone]) -> None:
         by_time.setdefault(one.us, {})[id_] = one.source
     for us, sources in by_time.items():
         add_tombstones(db, list(sources), clock.from_us(us), sources=sources)
+
+
+def raise_sources(db: Connection, sources: Mapping[str, str]) -> int:
+    """Store the source digests of tombstones that have lesser ones; count these."""
+    sql = "UPDATE tombstones SET source = :source WHERE id = :id AND source < :source"
+    return sum(db.run(sql, id=id_, source=source) for id_, source in sources.items())
 
 
 def find_older_tombstones(db: Connection, times: Mapping[str, int]) -> set[str]:

@@ -11,6 +11,7 @@ from lore import clock
 from lore.errors import StoreDamaged
 from lore.store import keywords, sqlite, standing_instructions, task_tables
 from lore.store.files import make_folder
+from lore.store.replacements import STATEMENT_BYTES, statement_key
 from lore.store.sql_connection import (
     AUTOINCREMENT,
     ID,
@@ -189,6 +190,34 @@ def m011_sync(db: Connection) -> None:
         db.rows(statement)
 
 
+def m012_statement_keys(db: Connection) -> None:
+    """Cut replaced statements to what they are found by; of two that are one then, keep one.
+
+    That is the more certain one: what a person decided.
+    """
+    for n, certainty, older_n, text, newer_n in db.rows(
+        "SELECT n, certainty, older_n, older_text, newer_n FROM replacements"
+        " WHERE length(older_text) > :short ORDER BY certainty DESC, n",
+        short=STATEMENT_BYTES // 4,  # a character has four bytes at most
+    ):
+        key = statement_key(text)
+        if key == text:
+            continue
+        same = db.find(
+            "SELECT n, certainty FROM replacements WHERE older_n = :older_n"
+            " AND older_text = :key AND newer_n = :newer_n",
+            older_n=older_n,
+            key=key,
+            newer_n=newer_n,
+        )
+        if same is not None and same[1] >= certainty:
+            db.run("DELETE FROM replacements WHERE n = :n", n=n)
+            continue
+        if same is not None:
+            db.run("DELETE FROM replacements WHERE n = :n", n=same[0])
+        db.update("replacements", n, older_text=key)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_initial,
     m002_requests,
@@ -201,6 +230,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m009_replacements,
     m010_task_memory,
     m011_sync,
+    m012_statement_keys,
 )
 
 

@@ -17,6 +17,7 @@ from lore.store.codec import unpack_record
 from lore.store.fragments import VISIBLE_FRAGMENT
 from lore.store.overview import is_known_empty
 from lore.store.sql_connection import Connection, among, int_array
+from lore.store.sync_shapes import make_redacted_name, project_identity
 from lore.text.name_limit import check_name, is_short, shorten_name
 
 _FORGOTTEN_NAME = "(forgotten)"
@@ -46,6 +47,8 @@ def ensure_project_at(db: Connection, place: ProjectLocation, *, now: datetime) 
     n = find_project_at(db, place)
     place = _shorten_names(_hide_forgotten(db, place))
     if n is None:
+        n = _claim_redacted(db, place)
+    if n is None:
         taken = db.find("SELECT 1 FROM projects WHERE path = :path", path=place.path)
         path = shorten_name(f"{place.path} ({place.remote})") if taken else place.path
         n = _add_project(db, path, place.remote, place.name or place.path, now)
@@ -54,6 +57,26 @@ def ensure_project_at(db: Connection, place: ProjectLocation, *, now: datetime) 
         sql = "UPDATE projects SET remote = :to WHERE n = :n AND path = :path AND remote = ''"
         db.run(sql, to=place.remote, path=place.path, n=n)
     _set_aliases(db, n, place)
+    return n
+
+
+def _claim_redacted(db: Connection, place: ProjectLocation) -> int | None:
+    """Find the project that another machine brought without the secrets in its path or remote.
+
+    It gets the names it has here, so that it stays one project.
+    """
+    path = make_redacted_name(project_identity("", place.path))
+    remote = place.remote and make_redacted_name(project_identity(place.remote, place.path))
+    n = _find_at(db, replace(place, path=path, remote=remote))
+    if n is None:
+        return None
+    sql = "UPDATE projects SET remote = :to WHERE n = :n AND remote = :redacted AND remote <> ''"
+    db.run(sql, to=place.remote, redacted=remote, n=n)
+    sql = (
+        "UPDATE projects SET path = :to, name = :name WHERE n = :n AND path = :redacted"
+        " AND NOT EXISTS (SELECT 1 FROM projects WHERE path = :to)"
+    )
+    db.run(sql, to=place.path, name=place.name or place.path, redacted=path, n=n)
     return n
 
 
@@ -188,6 +211,9 @@ def ensure_project(
     check_name(path, "A project")
     check_name(remote, "The remote of a project")
     name = name or path.rstrip("/").rsplit("/", 1)[-1] or path
+    redacted = _claim_redacted(db, ProjectLocation(path, "", name))
+    if redacted is not None:
+        return redacted
     return _add_project(db, path, remote, name, now)
 
 

@@ -124,11 +124,12 @@ def _put(db: Connection, link: Replacement) -> int:
         " :certainty, :at, :statements) ON CONFLICT (older_n, older_text, newer_n) DO UPDATE"
         " SET newer_text = excluded.newer_text, relation = excluded.relation,"
         " certainty = excluded.certainty WHERE excluded.certainty > replacements.certainty",
-        **link._asdict() | {"older_text": _key(link.older_text)},
+        **link._asdict() | {"older_text": statement_key(link.older_text)},
     )
 
 
-def _key(statement: str) -> str:
+def statement_key(statement: str) -> str:
+    """Return what is stored of a replaced statement, and compared with other stored ones."""
     return statement.encode()[:STATEMENT_BYTES].decode(errors="ignore")
 
 
@@ -250,7 +251,7 @@ def find_pair(db: Connection, link: Replacement) -> PairState | None:
         f"SELECT {_PAIR_COLUMNS} FROM replacements WHERE older_n = :older_n"
         " AND older_text = :older_text AND newer_n = :newer_n",
         older_n=link.older_n,
-        older_text=_key(link.older_text),
+        older_text=statement_key(link.older_text),
         newer_n=link.newer_n,
     )
     return PairState(*row) if row else None

@@ -12,6 +12,7 @@ from lore.records import Session
 from lore.store import forgotten_names, keywords
 from lore.store.codec import pack_json, pack_role, unpack_json, unpack_number, unpack_record
 from lore.store.sql_connection import Connection, among, int_array, text_array
+from lore.store.sync_shapes import make_redacted_name, session_identity
 from lore.text.name_limit import check_name
 
 _SESSION = (
@@ -58,6 +59,9 @@ def ensure_session(
         return existing
     check_name(agent, "An agent")
     check_name(external_id, "A session")
+    redacted = _claim_redacted(db, *forgotten_names.stored_name(db, agent, external_id))
+    if redacted is not None:
+        return redacted
     at = clock.to_us(started_at)
     forgotten_at = forgotten_names.session_forgotten_at(db, agent, external_id)
     if forgotten_at is not None:  # what goes on is a new session: machines compare the times
@@ -77,6 +81,18 @@ def ensure_session(
         last_message_at=at,
         state="open",
     )
+
+
+def _claim_redacted(db: Connection, agent: str, external_id: str) -> int | None:
+    """Find the session that another machine brought without the secret in its name; name it."""
+    n = db.number(
+        "SELECT n FROM sessions WHERE agent = :agent AND external_id = :name",
+        agent=agent,
+        name=make_redacted_name(session_identity(agent, external_id)),
+    )
+    if n is not None:
+        db.update("sessions", n, external_id=external_id)
+    return n
 
 
 def fill_session(

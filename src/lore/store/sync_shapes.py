@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from lore.store.sql_connection import Row
+from lore.text.remotes import without_user
 
 SyncKind = Literal[
     "session", "message", "distillation", "fragment", "version", "parent", "edge", "instruction",
@@ -48,12 +49,6 @@ def text_digest(content: str, summary: str) -> str:
 
 
 _REDACTED_NAME = re.compile(r"hidden:([0-9a-f]{24})")
-_USER = re.compile(
-    r"^(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)"
-    r"(?:[^/]*@)?"
-    r"(?:[^/:@\[]*:(?!\d*(?:/|$)).*@)?"  # what follows a colon is no port but has a '/'
-)
-"""The start of a remote's address: a password may have characters that should be escaped there."""
 
 
 def make_redacted_name(identity: str) -> str:
@@ -64,11 +59,6 @@ def make_redacted_name(identity: str) -> str:
 def is_redacted_name(name: str) -> bool:
     """Return whether a name stands for one that holds a secret."""
     return _REDACTED_NAME.fullmatch(name) is not None
-
-
-def without_user(remote: str) -> str:
-    """Return the address of a remote without user and password; the same for one without."""
-    return _USER.sub(r"\g<scheme>", remote, count=1)
 
 
 def project_identity(remote: str, path: str) -> str:

@@ -123,15 +123,16 @@ def put_row(db: Connection, kind: TaskKind, key: str, n: int | None, row: Mappin
     if kind == "working_state":
         db.upsert(table, ("session_n",), **packed)
         return int(packed["session_n"])
-    if n is None and (n := find_row(db, kind, key)) is not None and kind == "handoff":
+    stored_n = find_row(db, kind, key) if n is None else n
+    if stored_n is None:
+        return db.insert_numbered(table, id=key, **packed)
+    if kind == "handoff" and n is None:
         # It was imported from a folder here, and is now that of the machine which wrote it.
         packed["read_at"] = packed["read_at"] or db.value(
-            f"SELECT read_at FROM {table} WHERE n = :n", n=n
+            f"SELECT read_at FROM {table} WHERE n = :n", n=stored_n
         )
-    if n is not None:
-        db.update(table, n, **packed)
-        return n
-    return db.insert_numbered(table, id=key, **packed)
+    db.update(table, stored_n, **packed)
+    return stored_n
 
 
 def remove_row(db: Connection, kind: TaskKind, n: int) -> None:

@@ -1,4 +1,4 @@
-"""Write what another machine changed into the tables, and forget what it forgot."""
+"""Write what another machine changed into the tables."""
 
 from __future__ import annotations
 
@@ -34,14 +34,13 @@ from lore.store import (
     sync_task_rows,
     task_tables,
 )
-from lore.store.codec import pack_json, pack_key, pack_parts, pack_role, unpack_json, unpack_key
+from lore.store.codec import pack_json, pack_key, pack_parts, pack_role, unpack_json
 from lore.store.consolidation import Judgement
 from lore.store.graph import EdgeState
-from lore.store.hard_delete import ForgetSelection
 from lore.store.history import Tombstone
 from lore.store.messages import PreparedMessage
 from lore.store.project_rows import ProjectLocation
-from lore.store.sql_connection import Connection, among, id_text, text_array
+from lore.store.sql_connection import Connection, id_text
 from lore.store.sync_rows import FRAGMENT_REGISTERS
 from lore.store.sync_shapes import (
     SyncKind,
@@ -338,7 +337,8 @@ def _write_fragment(db: Connection, new: Incoming, context: WriteContext) -> Wri
     evidence = new.values.get("evidence")
     if evidence and history.find_tombstones(db, evidence["source_messages"]):
         # It was derived from what was forgotten here: it goes on all machines.
-        gone = Tombstone("", clock.to_us(context.now))
+        at = history.forgotten_ids_at(db, evidence["source_messages"])
+        gone = Tombstone("", clock.to_us(context.now) if at is None else at)
         hard_delete.apply_tombstones(db, {new.key: gone}, now=context.now)
         return FORGOTTEN
     n = new.n if new.n is not None else _add_fragment(db, new, context)
@@ -612,21 +612,15 @@ def _write_task_record(
         for name in task_tables.TABLES[kind].texts
         if name != "id"
     }
-    is_forgotten = forgotten_texts.find(db, texts.values(), since_us=_made_at(kind, new))
+    session = new.references.get("session")
+    since_us = task_tables.made_at(kind, value, session and session["started_at"])
+    is_forgotten = forgotten_texts.find(db, texts.values(), since_us=since_us)
     left, cut = task_tables.cut_row(kind, {"id": new.key, **texts}, is_forgotten)
     if left is None:
         return _forget_task_record(db, new, context, kind=kind)
     if cut:
         row["body"] = unpack_json(left["body"])
     return Written(sync_task_rows.put_row(db, kind, new.key, new.n, row))
-
-
-def _made_at(kind: TaskKind, new: Incoming) -> int:
-    """Return when a record was made: what was forgotten before then is said anew in it."""
-    if kind == "working_state":
-        session = new.references.get("session")
-        return int(session["started_at"]) if session else 0
-    return int(new.values["self"][task_tables.TABLES[kind].made_at])
 
 
 def _task_reference(
@@ -717,83 +711,3 @@ def _has_own_messages(db: Connection, session_n: int) -> bool:
         f" AND r.key = {id_text('i.id')} AND r.via <> '') LIMIT 1"
     )
     return db.find(sql, n=session_n) is not None
-
-
-def forget(db: Connection, tombstones: Mapping[str, Tombstone], *, now: datetime) -> list[int]:
-    """Forget what another machine forgot; return the numbers of the items that were deleted."""
-    known = history.find_tombstones(db, list(tombstones))
-    known -= forgotten_texts.find_renewed(db, tombstones)
-    fresh = {id_: one for id_, one in tombstones.items() if id_ not in known}
-    if not fresh:
-        return []
-    selection = select_forgotten(db, fresh)
-    before = hard_delete.with_derived(db, hard_delete.expand_selection(db, selection))
-    if selection != ForgetSelection():
-        hard_delete.forget(db, selection, now=now)
-    hard_delete.apply_tombstones(db, fresh, now=now)
-    projects = _forgotten_projects(db) if forgotten_names.has_any(fresh) else ()
-    if projects:
-        inside = hard_delete.expand_selection(db, ForgetSelection(project_ns=projects))
-        hard_delete.forget(db, inside, now=now)
-        before = ForgetSelection((*before.item_ns, *inside.item_ns))
-    return list(before.item_ns)
-
-
-def add_source(db: Connection, id_: str, source: str) -> bool:
-    """Store the source digest of a tombstone that has a lesser one; return whether it had."""
-    sql = "UPDATE tombstones SET source = :source WHERE id = :id AND source < :source"
-    return bool(db.run(sql, id=id_, source=source))
-
-
-def select_forgotten(db: Connection, tombstones: Mapping[str, Tombstone]) -> ForgetSelection:
-    """Select what tombstones of another machine name, also under ids that it has only there."""
-    if not tombstones:
-        return ForgetSelection()
-    aliases = db.column(
-        f"SELECT session_n FROM aliases WHERE session_n IS NOT NULL AND {among('id', 'ids')}",
-        ids=text_array(list(tombstones)),
-    )
-    own = (find_row(db, "session", id_) for id_ in tombstones)
-    session_ns = {*aliases, *(n for n in own if n is not None)}
-    item_ns = {items.find_number(db, id_) for id_ in tombstones if "/" not in id_} - {None}
-    copies = db.column(
-        f"SELECT n FROM sync_records WHERE kind = 'message' AND {among('key', 'ids')}",
-        ids=text_array(list(tombstones)),
-    )
-    times = {one.source: one.us for id_, one in tombstones.items() if "/" not in id_}
-    times.pop("", None)
-    if times:
-        item_ns |= _messages_by_source(db, set(times))
-        session_ns |= _sessions_by_source(db, times)
-    present = {n for n in (*item_ns, *copies) if n is not None}
-    return ForgetSelection(tuple(sorted(present)), tuple(sorted(session_ns)))
-
-
-def _messages_by_source(db: Connection, sources: set[str]) -> set[int | None]:
-    """Return the messages that were captured here as well, under other ids."""
-    rows = db.rows(
-        "SELECT m.n, s.agent, s.external_id, m.key FROM messages m"
-        " JOIN sessions s ON s.n = m.session_n"
-    )
-    return {
-        n
-        for n, agent, name, key in rows
-        if history.source_digest(agent, name, unpack_key(key)) in sources
-    }
-
-
-def _sessions_by_source(db: Connection, times: Mapping[str, int]) -> set[int]:
-    """Return the sessions that were captured here as well, and began before they were forgotten."""
-    rows = db.rows("SELECT n, agent, external_id, started_at FROM sessions")
-    return {
-        n
-        for n, agent, name, started_at in rows
-        if times.get(forgotten_names.session_digest(agent, name), -1) >= started_at
-    }
-
-
-def _forgotten_projects(db: Connection) -> tuple[int, ...]:
-    """Return the projects here whose path or remote was forgotten on another machine."""
-    projects = db.rows("SELECT n, path, remote FROM projects")
-    gone = forgotten_names.find(db, {name for _, *names in projects for name in names if name})
-    return tuple(n for n, *names in projects if gone.intersection(names))

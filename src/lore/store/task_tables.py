@@ -180,8 +180,18 @@ class TaskTable(NamedTuple):
     references: tuple[Reference, ...]
     columns: tuple[str, ...]
     texts: tuple[str, ...]
-    made_at: str = "0"
-    """The time of a record: a text that was forgotten before then is said anew in it."""
+    dated_by: str = ""
+    """The column that says when a record was made, or 'session' for the start of its session."""
+
+    @property
+    def made_at_sql(self) -> str:
+        """Return the expression for when a row was made; 0 if the table does not say it."""
+        if self.dated_by == _SESSION_START:
+            return "(SELECT s.started_at FROM sessions s WHERE s.n = session_n)"
+        return self.dated_by or "0"
+
+
+_SESSION_START = "session"
 
 
 _BY_SESSION = Reference("session_n", "sessions")
@@ -207,7 +217,7 @@ TABLES: Mapping[str, TaskTable] = {
     ),
     "working_state": TaskTable(
         "working_states", (_BY_SESSION._replace(is_required=True),), ("body", "updated_at"),
-        ("body",), "(SELECT s.started_at FROM sessions s WHERE s.n = session_n)",
+        ("body",), _SESSION_START,
     ),
     "agent_ledger": TaskTable(
         "agent_ledgers", (_BY_PROJECT,), ("agent", "body", "updated_at"), ("agent", "body")
@@ -282,12 +292,13 @@ def load_row(
     """Load a record without what was forgotten, unless it exists or goes as a whole."""
     spec = TABLES[line["record"]]
     row = {name: line[name] for name in spec.columns}
-    left, _ = cut_row(
-        line["record"], row, forgotten_texts.find(db, [row[name] for name in spec.texts])
-    )
+    ns = {one.column: number(one.table, line[one.name]) for one in spec.references}
+    sql = "SELECT started_at FROM sessions WHERE n = :n"
+    since_us = made_at(line["record"], row, db.number(sql, n=ns.get("session_n")))
+    texts = [row[name] for name in spec.texts]
+    left, _ = cut_row(line["record"], row, forgotten_texts.find(db, texts, since_us=since_us))
     if left is None:
         return False
-    ns = {one.column: number(one.table, line[one.name]) for one in spec.references}
     for one in spec.references:
         if ns[one.column] is None and (one.is_required or line[one.name] is not None):
             return False
@@ -298,6 +309,13 @@ def load_row(
     if same and db.find(f"SELECT 1 FROM {spec.table} WHERE {same}", **known):
         return False
     return db.insert_unless_exists(spec.table, **values, **ns)
+
+
+def made_at(record: str, row: Mapping[str, Any], session_started_at: int | None) -> int:
+    """Return when a record was made: a text that was forgotten before then is said anew in it."""
+    dated_by = TABLES[record].dated_by
+    at = session_started_at if dated_by == _SESSION_START else row.get(dated_by)
+    return int(at or 0)
 
 
 def delete_ids(db: Connection, ids: Sequence[str]) -> None:
@@ -382,12 +400,12 @@ def _clean_table(
 ) -> None:
     spec = TABLES[record]
     own = "id" if "id" in spec.columns else "''"
-    sql = f"SELECT n, {own}, {spec.made_at}, {', '.join(spec.texts)} FROM {spec.table}"
-    for n, id_, made_at, *row in db.rows(sql):
+    sql = f"SELECT n, {own}, {spec.made_at_sql}, {', '.join(spec.texts)} FROM {spec.table}"
+    for n, id_, since_us, *row in db.rows(sql):
         if n in without:
             continue
         stored = dict(zip(spec.texts, row, strict=True))
-        left, texts = cut_row(record, stored, forgotten_since(made_at))
+        left, texts = cut_row(record, stored, forgotten_since(since_us))
         if not texts:
             continue
         cleaned.texts.update(texts)

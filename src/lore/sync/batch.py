@@ -23,9 +23,8 @@ from lore.errors import (
 from lore.lazy_dataclass import dataclass
 from lore.records import NewMessage
 from lore.redaction.redactor import Redactor, redact_tree
-from lore.store import sync_rows, sync_writes
+from lore.store import history, sync_forgets, sync_rows, sync_writes
 from lore.store.database import Connection
-from lore.store.history import Tombstone
 from lore.store.messages import PreparedMessage
 from lore.store.sync_rows import KnownRecord
 from lore.store.sync_shapes import StoredRecord, SyncKind
@@ -172,8 +171,10 @@ class Batch:
         tombstones = {}
         for record in records:
             own = record.registers["self"]
-            tombstones[record.key] = Tombstone(own.value["source"], min(own.us, self._now_us))
-        deleted = sync_writes.forget(self._db, tombstones, now=self._context.now)
+            now = self._context.now
+            one = history.make_tombstone(own.value["source"], own.us, now=now)
+            tombstones[record.key] = one
+        deleted = sync_forgets.forget(self._db, tombstones, now=self._context.now)
         for record in records:
             self._note_tombstone(record, tombstones[record.key].source)
         return deleted
@@ -181,7 +182,7 @@ class Batch:
     def _note_tombstone(self, record: SyncRecord, source: str) -> None:
         """Enter a tombstone into the change log, with the better source and the later time."""
         db, key = self._db, record.key
-        is_better = sync_writes.add_source(db, key, source)
+        is_better = history.raise_sources(db, {key: source}) > 0
         known = sync_rows.find_known(db, "forget", key)
         is_later = known and unpack_known(known.state)["self"].us < record.registers["self"].us
         if is_better or is_later or known is None:

@@ -6,12 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lore.redaction.redactor import Redactor, redact_tree
-from lore.store.sync_shapes import (
-    make_redacted_name,
-    project_identity,
-    session_identity,
-    without_user,
-)
+from lore.store.sync_shapes import make_redacted_name, project_identity, session_identity
+from lore.text.remotes import without_user
 
 
 class ReferenceRedactor:
@@ -38,7 +34,7 @@ class ReferenceRedactor:
         agent, name = session["agent"], session["external_id"]
         if self._holds_secret(agent) or self._holds_secret(name):
             name = make_redacted_name(session_identity(agent, name))
-            redacted |= {"agent": self._clean[agent], "external_id": name}
+            redacted |= {"agent": self._redact_name(agent), "external_id": name}
         return redacted
 
     def _redact_project(self, project: Mapping[str, str]) -> dict[str, str]:
@@ -47,10 +43,12 @@ class ReferenceRedactor:
             remote = make_redacted_name(project_identity(remote, path))
         if self._holds_secret(path):
             path = make_redacted_name(project_identity("", path))
-        self._holds_secret(name)
-        return {**project, "path": path, "remote": remote, "name": self._clean[name]}
+        return {**project, "path": path, "remote": remote, "name": self._redact_name(name)}
 
     def _holds_secret(self, name: str) -> bool:
+        return self._redact_name(name) != name
+
+    def _redact_name(self, name: str) -> str:
         if name not in self._clean:
             self._clean[name] = self._redactor.redact(name)
-        return self._clean[name] != name
+        return self._clean[name]

@@ -15,7 +15,7 @@ import orjson
 from lore import clock
 from lore.errors import InvalidInput
 from lore.redaction.redactor import Redactor
-from lore.store import history, sync_rows, sync_writes
+from lore.store import forgotten_texts, history, sync_rows, sync_writes
 from lore.store.database import Connection, Database
 from lore.store.maintenance import get_epoch
 from lore.store.sync_rows import KnownRecord
@@ -211,9 +211,8 @@ class Replica:
         self, before: Mapping[str, KnownRegister], stored: StoredRecord, machine: str
     ) -> Registers:
         now_us = clock.to_us(self._database.now())
-        _, at = stored.values.get("self", (None, None))
-        if stored.kind == "forget" and before and at is not None and at > before["self"].us:
-            before = {}  # a text was forgotten again: its tombstone has the later time
+        if stored.kind == "forget" and before and _is_restamped(stored, before["self"]):
+            before = {}
         return stamp_changes(before, stored.values, machine=machine, now_us=now_us)
 
     def _note_removal(self, db: Connection, former: KnownRecord, machine: str) -> bool:
@@ -352,12 +351,18 @@ class Replica:
     def state_hash(self) -> str:
         """Return a hash of all that sync exchanges: equal on machines with the same state.
 
-        When something was last used is left out: looking at it must not change the hash.
+        When something was last used is left out: looking at it must not change the hash. So are
+        the records that are not sent, with those that wait for them elsewhere.
         """
         total = 0
+        unsent: set[str] = set()
+        names = ReferenceRedactor(self._redactor)
         with self._database.read() as db:
             for kind in sync_rows.KINDS:
                 for one in sync_rows.read_all(db, kind):
+                    if not unsent.isdisjoint(_needed_ids(one)) or _is_unsent(one, names):
+                        unsent.add(one.key)
+                        continue
                     values = {
                         name: value
                         for name, (value, _) in one.values.items()
@@ -377,6 +382,36 @@ def _find_excess(record: Mapping[str, Any]) -> str:
     if is_too_deep(record):
         return _TOO_DEEP
     return _LONG_NAME if has_long_name(record) else ""
+
+
+def _is_restamped(stored: StoredRecord, before: KnownRegister) -> bool:
+    """Return whether a tombstone changed: its stamp is the time at which something was forgotten.
+
+    A text that is forgotten again has a later one; a better source changes no time.
+    """
+    source, at = stored.values["self"]
+    is_renewed = forgotten_texts.is_text(stored.key) and (at or 0) > before.us
+    return is_renewed or digest_value(source) != before.digest
+
+
+def _is_unsent(stored: StoredRecord, names: ReferenceRedactor) -> bool:
+    """Return whether a record is left out of what is sent."""
+    registers = {name: [0, "", value] for name, (value, _) in stored.values.items()}
+    packed: dict[str, Any] = {"registers": registers, "references": stored.references}
+    if has_long_name(packed):  # one that holds a secret is sent as a short one
+        packed["references"] = names.redact(stored.references)
+    return bool(_find_excess(packed))
+
+
+def _needed_ids(stored: StoredRecord) -> Iterator[str]:
+    """Yield the ids of the records without which another machine cannot store this one."""
+    value, _ = stored.values.get("self", (None, None))
+    if stored.kind in ("version", "parent", "edge", "instruction", "judgement"):
+        yield from stored.key.split("/")
+    if stored.kind == "parent" and value is not None:
+        yield value
+    if stored.kind == "task" and value["episode"] is not None:
+        yield value["episode"]
 
 
 def _warn_of_left_out(counts: Mapping[str, int], whose: str) -> None:

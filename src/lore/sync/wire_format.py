@@ -31,7 +31,6 @@ DEEPEST_RECORD = 30
 """Levels of a record: a request has two more around it, and servers read 32."""
 
 _NAMES = frozenset((
-    "key",
     "path",
     "remote",
     "external_id",
@@ -139,6 +138,8 @@ def is_too_deep(raw: Any) -> bool:
     """Return whether a record is nested too deeply to be sent on in a request."""
     level: list[Any] = [raw]
     for _ in range(DEEPEST_RECORD):
+        if not level:
+            return False
         level = [inner for one in level for inner in _inner_values(one)]
     return bool(level)
 

@@ -1,7 +1,7 @@
-"""The longest name: of a project, its remote, a session, an agent or a message's key.
+"""The longest name: of a project, its remote, a session or an agent.
 
 Databases index names, and PostgreSQL indexes no row of more than 2,704 bytes. Two names of this
-length fit into one.
+length fit into one. Of a message's key only a digest is stored: it may be longer.
 """
 
 from __future__ import annotations

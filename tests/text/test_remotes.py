@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from lore.store.sync_shapes import project_identity, without_user
+from lore.store.sync_shapes import project_identity
+from lore.text.remotes import without_user
 
 
 @pytest.mark.parametrize(
