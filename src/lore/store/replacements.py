@@ -138,7 +138,7 @@ def find_whole(stored: str, texts: Iterable[str]) -> str | None:
 
     `texts` are what its item states now.
     """
-    whole = next((text for text in texts if _key(text) == stored), None)
+    whole = next((text for text in texts if statement_key(text) == stored), None)
     is_cut = len(stored.encode()) > STATEMENT_BYTES - _MOST_CHARACTER_BYTES
     return whole if whole is not None or is_cut else stored
 
