@@ -24,6 +24,13 @@ RULE = "We deploy with ops/deploy.sh."
         (f"↳ {RULE}", "pasted"),
         (f'"name": "x", {RULE}', "pasted"),
         (f"11:56:19 {RULE}", "pasted"),
+        (f"2025-09-18T22:52:19.6279853Z npm warn deprecated {RULE}", "pasted"),
+        (f"npm warn {RULE}", "pasted"),
+        (f"ada@harbor ~/code % echo {RULE}", "pasted"),
+        (f"Deploys at 11:56:19 fail. {RULE}", "own"),
+        (f"ERROR: it fails.\nWe know why.\n{RULE}", "own"),
+        (f"TypeError: x\n    at main (/a/b.ts:2:1)\n{RULE}", "pasted"),
+        (f"WARN a\nERROR b\n\n{RULE}", "own"),
     ],
 )
 def test_a_sentence_is_a_persons_own_unless_it_was_handed_over(message: str, voice: str):

@@ -36,6 +36,10 @@ _BEGINNING_CHARS = 24
 """Characters by which a sentence is found in a text that has line breaks and markup in it."""
 
 
+_LINES_OF_OUTPUT = 3
+"""A paragraph of so many lines, half of which look like output, is output as a whole."""
+
+
 class PastedText(NamedTuple):
     """Where a message has the words of others, for certain and in doubt."""
 
@@ -63,7 +67,8 @@ def find_pasted(text: str, *, inline: bool = True) -> PastedText:
 
     Unless `inline`, what follows an introduction in its line is the person's: 'for the log: 48 °C'.
     """
-    certain = [*_mails(text), *(match.span() for match in _re.output.finditer(text))]
+    output = (match.span() for match in _re.output.finditer(text))
+    certain = [*_mails(text), *output, *_blocks_of_output(text)]
     doubtful = [*_long_paragraphs(text), *(match.span() for match in _re.block.finditer(text))]
     if heading := _re.heading.search(text):
         doubtful.append((heading.start(), len(text)))
@@ -180,9 +185,22 @@ def _mails(text: str) -> Iterator[Span]:
 
 
 def _long_paragraphs(text: str) -> Iterator[Span]:
+    return ((start, end) for start, end in _paragraphs(text) if end - start > LONG_PARAGRAPH)
+
+
+def _blocks_of_output(text: str) -> Iterator[Span]:
+    """Yield paragraphs of output: sentences in it are a program's, too."""
+    for start, end in _paragraphs(text):
+        lines = [line for line in text[start:end].split("\n") if line.strip()]
+        if len(lines) < _LINES_OF_OUTPUT:
+            continue
+        printed = sum(bool(_re.output.match(one) or _re.output_like.match(one)) for one in lines)
+        if 2 * printed >= len(lines):
+            yield start, end
+
+
+def _paragraphs(text: str) -> Iterator[Span]:
     start = 0
     for blank in (*_BLANK_LINE.finditer(text), None):
-        end = blank.start() if blank else len(text)
-        if end - start > LONG_PARAGRAPH:
-            yield start, end
-        start = blank.end() if blank else end
+        yield start, blank.start() if blank else len(text)
+        start = blank.end() if blank else start

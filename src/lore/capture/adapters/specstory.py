@@ -40,8 +40,21 @@ _THOUGHT = re.compile(
 )
 _SUMMARY = re.compile(r"\s*(?:<details>)?\s*<summary>([^\n]{0,2000})</summary>\n?")
 _CODE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+_PLAIN_TOOL = re.compile(r"Tool use: \*\*(?P<name>[^*\n]{1,200})\*\*\s*\Z")
+"""The line that begins a tool's block in histories of Cursor; older ones begin without it."""
+
+_CALLED = re.compile(r"(?m)^\*Called tool\*: (?P<server>[\w.-]{1,80}) - (?P<name>[\w.-]{1,120})")
+_SHELL = re.compile(r"```(?:bash|sh|zsh|shell|powershell)\s*\Z")
+_TERMINAL = "run_terminal_cmd"
+_TODO_LIST = "## Todo List"
+_TODO = re.compile(r"- \[.\] ")
+_FENCE = re.compile(r"(`{3,}|~{3,})")
+_COMMAND = re.compile(
+    r"\s*(?P<fence>`{3,})\w*\n(?P<command>.*?)\n(?P=fence)[ \t]*(?:\n|\Z)", re.DOTALL
+)
 _MESSAGE_ID = re.compile(r"\A\s*<!-- message-id: [^\n]{1,100} -->\n?")
 _RULE = re.compile(r"(?:\A|\n)---\s*\Z")
+_FIRST_RULE = re.compile(r"\A\s*---[ \t]*(?:\n|\Z)")
 _MOST_BYTES = 64 << 20
 
 
@@ -103,6 +116,10 @@ def _split(text: str) -> tuple[str, list[tuple[re.Match[str], _Pieces]]]:
             body = "\n".join([line[tool.end() :], *lines[i + 1 : end]])
             turns[-1][1].append((tool["name"], body))
             i = end
+        elif turns and turns[-1][0]["role"] != "User" and _begins_plain_tool(lines, i):
+            end = _find_plain_tool_end(lines, i)
+            turns[-1][1].append(_read_plain_tool(lines[i:end]))
+            i = end
         elif turns:
             _add_line(turns[-1][1], line)
         else:
@@ -135,6 +152,58 @@ def _find_tool_end(lines: list[str], start: int) -> int:
         elif code and "`" not in line[code.end() :]:
             fence = code[1]
     return len(lines)
+
+
+def _begins_plain_tool(lines: list[str], i: int) -> bool:
+    """Return whether a block without tags begins: a tool, what it printed, an edit or a list."""
+    line = lines[i]
+    if line.startswith("<details>") or _PLAIN_TOOL.match(line):
+        return True
+    is_tool = _SHELL.match(line)
+    if line.rstrip() == _TODO_LIST:
+        is_tool = _TODO.match(next(filter(None, lines[i + 1 : i + 4]), ""))
+    return bool(is_tool) and _follows_rule(lines, i)
+
+
+def _find_plain_tool_end(lines: list[str], start: int) -> int:
+    """Return the line that ends a block: the rule below it, or the end of what is folded.
+
+    A rule within code or folded output ends none, unless the block is never closed.
+    """
+    fence, depth = "", 0
+    is_folded = lines[start].startswith("<details>")
+    for i in range(start, len(lines)):
+        line = lines[i]
+        code = _FENCE.match(line)
+        if fence:
+            if code and code[1].startswith(fence) and not line.strip(" `~"):
+                fence = ""
+            continue
+        if code and "`" not in line[code.end() :]:
+            fence = code[1]
+        depth += line.lstrip().startswith("<details>") - line.rstrip().endswith("</details>")
+        if depth <= 0 and (is_folded or line.rstrip() == "---"):
+            return i
+    rules = (i for i in range(start, len(lines)) if lines[i].rstrip() == "---")
+    return next(rules, len(lines))
+
+
+def _read_plain_tool(lines: Sequence[str]) -> tuple[str, str]:
+    """Return the name of a tool and what stands of its use below that.
+
+    Without a name it is that of the called tool, or the first two words of the summary.
+    """
+    named = _PLAIN_TOOL.match(lines[0])
+    body = "\n".join(lines[1:] if named else lines)
+    if called := _CALLED.search(body):
+        return f"mcp__{called['server']}__{called['name']}", body
+    if named:
+        return named["name"].strip(), body
+    if _SHELL.match(lines[0]):
+        return _TERMINAL, body
+    summary = _SUMMARY.match(body)
+    words = (summary[1] if summary else "todo list").replace(":", " ").lower().split()
+    return "_".join(words[:2]) or "tool", body
 
 
 def _add_line(pieces: _Pieces, line: str) -> None:
@@ -195,13 +264,12 @@ def _convert(turn: re.Match[str], pieces: _Pieces, at: datetime, model: str) -> 
         typed = _MESSAGE_ID.sub("", _RULE.sub("", _spoken_text(pieces))).strip("\n")
         return injected_text.user_messages(message, injected_text.split_typed(typed))
     messages: list[NewMessage] = []
-    for i, (tool, body) in enumerate(pieces):
+    for tool, body in pieces:
         if tool:
             messages += _tool(tool, body, at, model)
-            continue
-        text = _MESSAGE_ID.sub("", body)
-        text = _RULE.sub("", text.rstrip()) if i == len(pieces) - 1 else text
-        messages += _spoken(text, at, model)
+        else:
+            text = _FIRST_RULE.sub("", _MESSAGE_ID.sub("", body))
+            messages += _spoken(_RULE.sub("", text.rstrip()), at, model)
     return messages
 
 
@@ -232,10 +300,13 @@ def _spoken(text: str, at: datetime, model: str) -> list[NewMessage]:
 
 def _tool(name: str, body: str, at: datetime, model: str) -> list[NewMessage]:
     """Return a call with its summary, and all that is written below it as its result."""
-    summary = _SUMMARY.match(body)
-    call = content_blocks.call_part(name, summary[1] if summary else "", "")
+    summary, command = _SUMMARY.match(body), _COMMAND.match(body)
+    asked, output = (summary[1], body[summary.end() :]) if summary else ("", body)
+    if command and name == _TERMINAL:
+        asked, output = command["command"], body[command.end() :]
+    call = content_blocks.call_part(name, asked, "")
     messages = [NewMessage("assistant", (call,), at, origin="repo", model=model)]
-    output = body[summary.end() :].strip() if summary else body.strip()
+    output = output.strip()
     if output:
         parts: tuple[Part, ...] = content_blocks.result_parts(output, name, "")
         messages.append(NewMessage("tool", parts, at, origin=parts[0].origin))
