@@ -72,6 +72,25 @@ def test_the_last_exchange_of_a_session_that_goes_on_waits(world: World):
     assert len(world.contents()) == 2
 
 
+def test_an_answer_has_the_question_of_an_earlier_exchange(world: World):
+    world.say("Build the calendar, please.")
+    asked = world.say(
+        "1. **Rooms**: Should the calendar show the numbers of the rooms?\n2. Which colors?",
+        role="assistant",
+    )
+    world.curate()
+    said = world.say("1. no, it only shows how many rooms are taken on a day in `calendar.ex`")
+    world.say("Let me check the code.", role="assistant")
+    world.curate()
+    (kept,) = world.standing()
+    assert kept.content == (
+        "Rooms: Should the calendar show the numbers of the rooms?"
+        " no, it only shows how many rooms are taken on a day in `calendar.ex`"
+    )
+    assert set(kept.source_messages) == {asked, said}
+    assert kept.origin == "assistant"  # the words of the agent are in it
+
+
 def test_empty_messages_are_skipped(world: World):
     world.say("<system-reminder>x</system-reminder>")
     world.curate()

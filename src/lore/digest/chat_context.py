@@ -54,6 +54,13 @@ def add_context(
     )
 
 
+def add_earlier(database: Database, session_n: int, exchange: Segment) -> Segment:
+    """Return an exchange with what was said before it, which may have asked something."""
+    with database.read() as db:
+        earlier = _read_earlier(db, session_n, exchange.messages[0].ordinal)
+    return replace(exchange, earlier=earlier)
+
+
 def _read_earlier(db: Connection, session_n: int, ordinal: int) -> tuple[MessageText, ...]:
     first = max(0, ordinal - _READ_BEFORE)
     read = messages.messages_of_session(db, session_n, first=first, limit=ordinal - first)

@@ -212,6 +212,8 @@ def _curate_exchange(
     mark, exchange, read = pending
     if context.summarizer.identity != "offline":
         exchange = chat_context.add_context(database, session_n, exchange, context)
+    elif exchange.messages:
+        exchange = chat_context.add_earlier(database, session_n, exchange)
     extracts = context.summarizer.extract(exchange) if exchange.messages else []
     drafts, dropped = build_drafts(extracts, exchange, read, quotes, context)
     embedder_n = _ensure_embedder(database, context) if drafts else None

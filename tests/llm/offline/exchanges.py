@@ -24,9 +24,13 @@ def as_messages(lines: Sequence[SpokenLine], start: int = 0) -> tuple[MessageTex
     )
 
 
-def extract_all(*lines: SpokenLine, later: Sequence[SpokenLine] = ()) -> list[Extract]:
+def extract_all(
+    *lines: SpokenLine, later: Sequence[SpokenLine] = (), earlier: Sequence[SpokenLine] = ()
+) -> list[Extract]:
     """Return what is kept of an exchange, with all that hangs below."""
-    exchange = Segment("s", as_messages(lines), later=as_messages(later, len(lines)))
+    before, now = as_messages(earlier), as_messages(lines, len(earlier))
+    after = as_messages(later, len(earlier) + len(lines))
+    exchange = Segment("s", now, later=after, earlier=before)
     return [one for root in extract(exchange) for one in (root, *root.children)]
 
 

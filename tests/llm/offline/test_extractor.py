@@ -16,6 +16,7 @@ from lore.llm.offline.extractor import (
     COMMIT_IMPORTANCE,
     MAX_FACTS,
     SETTLED_THRESHOLD,
+    WISH_IMPORTANCE,
     WORK_THRESHOLD,
     group_by_topic,
 )
@@ -171,6 +172,47 @@ def test_a_lasting_rule_of_a_person_is_a_preference_of_its_own():
         ("preference", "Always run the linter before commits."),
         ("preference", "Never push to main without asking."),
     ]
+
+
+ASKED = """Before I begin:
+
+1. **Deletion**: Should we keep rooms that were deleted in the database?
+2. **Colors**: Which colors should the calendar have?
+3. Anything else for the commits?
+"""
+
+
+def test_an_answer_is_kept_with_the_numbered_question_of_the_agent():
+    rule = "Always run just lint before commits."
+    said = f"1. yes, keep them by soft deletes\n2. what do you propose?\n3. {rule}"
+    found = extract_all(("user", said), WORK, earlier=[("assistant", ASKED)])
+    question = "Deletion: Should we keep rooms that were deleted in the database?"
+    answer = f"{question} yes, keep them by soft deletes"
+    assert {(one.kind, one.content) for one in found} == {
+        ("decision", answer),
+        ("preference", rule),
+    }
+    (kept,) = (one for one in found if one.kind == "decision")
+    assert kept.sources == ("m1", "m0")
+    assert kept.summary == answer
+    assert kept.importance >= WISH_IMPORTANCE
+
+
+@pytest.mark.parametrize("origin", ["tool", "web", "repo", "peer"])
+def test_a_question_of_untrusted_origin_gets_no_answer(origin):
+    said = ("user", "1. yes, keep them by soft deletes")
+    assert not any(
+        "Deletion" in text
+        for text in (
+            one.content for one in extract_all(said, WORK, earlier=[("assistant", ASKED, origin)])
+        )
+    )
+
+
+def test_only_what_was_asked_last_is_answered():
+    between = [("assistant", ASKED), ("user", "wait"), ("assistant", "I wait.")]
+    found = extract_all(("user", "1. yes, keep them by soft deletes"), WORK, earlier=between)
+    assert not any("Deletion" in one.content for one in found)
 
 
 def test_a_wish_of_a_person_is_a_preference():

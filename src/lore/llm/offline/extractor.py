@@ -23,7 +23,17 @@ from lore.llm.offline.statement_classifier import (
 )
 from lore.llm.offline.statement_text import MAX_LEAD_CHARS
 from lore.records import ROLES, TRUST, UNASKED_TRUST, Extract, FragmentKind, MessageText, Segment
-from lore.text import entities, goals, instructions, pasted_text, sentences, statements, words
+from lore.text import (
+    entities,
+    goals,
+    instructions,
+    pasted_text,
+    question_list,
+    sentences,
+    statements,
+    words,
+)
+from lore.text.question_list import Answer
 from lore.text.statements import Statement, is_whole
 from lore.text.transcript_text import COMMIT_HEADING
 
@@ -49,6 +59,11 @@ none of them; of 30 sentences between this and 0.7, of five projects and read by
 worth keeping.
 """
 
+ANSWER_THRESHOLD = 0.25
+"""Enough for a person's answer to a numbered question of the agent, with that question: it says
+what is to be built. Chosen on 165 such pairs of two projects: see `docs/reference/digest.md`.
+"""
+
 MAX_FACTS = 10
 """Statements per exchange, as specified."""
 
@@ -60,8 +75,8 @@ MAX_OWN_CHARS = 700
 
 WISH_IMPORTANCE, COMMIT_IMPORTANCE, RULE_IMPORTANCE = 0.3, 0.3, 0.6
 """The labels have too few wishes ('I prefer tabs') to learn them; chosen by hand. The least
-importance of a person's wishes, of what was committed, and of rules and changes: up to half as much
-again if new."""
+importance of a person's wishes and answers, of what was committed, and of rules and changes: up to
+half as much again if new."""
 
 KEYWORDS, SYMPTOM_CHARS = 8, 200
 
@@ -71,13 +86,18 @@ NEAR_COSINE, NEAR_WORDS = 0.45, 0.3
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A statement of a message; `previous` is the sentence before it in the same section."""
+    """A statement of a message; `previous` is the sentence before it in the same section.
+
+    An answer has the `question` that an agent asked in the message `asked_in`.
+    """
 
     message: MessageText
     statement: Statement
     spoken: SpokenStatement
     number: int
     previous: str = ""
+    question: str = ""
+    asked_in: str = ""
 
 
 def extract(
@@ -98,7 +118,7 @@ def extract(
         messages = [one for one in messages if one.voice != "assistant"]
     classifier = classifier or shipped_classifier()
     usable = embed if encoder == classifier.encoder else None
-    chosen = _choose(messages, classifier, usable, read)
+    chosen = _choose(messages, exchange.earlier, classifier, usable, read)
     findings = _deduplicate([
         *_find_statements(chosen, messages, exchange.later),
         *tool_evidence.find_evidence(_filter_trusted(messages), _filter_trusted(exchange.later)),
@@ -114,27 +134,32 @@ _Chosen = list[tuple[_Candidate, Score]]
 
 def _choose(
     messages: Sequence[MessageText],
+    earlier: Sequence[MessageText],
     classifier: StatementClassifier,
     embed: Embed | None,
     read: Read | None,
 ) -> _Chosen:
     """Return the statements that are worth keeping, with their scores."""
-    candidates = list(_candidates(messages))
+    candidates = list(_candidates(messages, earlier))
     at_work = tool_evidence.is_work_session(messages)
     spoken = [one.spoken for one in candidates]
     scores = classifier.score(spoken, embed, read=read, at_work=at_work)
     chosen: _Chosen = []
     for one, score in zip(candidates, map(_by_rule, candidates, scores), strict=True):
         is_next = bool(chosen) and _belongs(chosen[-1:], one)
-        least = _threshold(one, is_next=is_next) if at_work else TALK_THRESHOLD
+        least = _threshold(one, is_next=is_next, at_work=at_work)
         is_settled = _is_committed(one) or score.settled >= SETTLED_THRESHOLD
         if score.worth >= least and is_settled:
             chosen.append((one, score))
     return chosen
 
 
-def _threshold(one: _Candidate, *, is_next: bool) -> float:
-    """Return from which probability on a statement of work is kept."""
+def _threshold(one: _Candidate, *, is_next: bool, at_work: bool) -> float:
+    """Return from which probability on a statement is kept."""
+    if one.question:
+        return ANSWER_THRESHOLD
+    if not at_work:
+        return TALK_THRESHOLD
     if _is_committed(one):
         return COMMIT_THRESHOLD
     return JOINED_THRESHOLD if is_next else WORK_THRESHOLD
@@ -166,7 +191,9 @@ def _find_statements(
             yield finding
 
 
-def _candidates(messages: Sequence[MessageText]) -> Iterator[_Candidate]:
+def _candidates(
+    messages: Sequence[MessageText], earlier: Sequence[MessageText]
+) -> Iterator[_Candidate]:
     """Yield the statements that may be worth keeping; questions and leads never are."""
     turns: list[Turn] = []
     spoken: list[tuple[MessageText, str, int]] = []
@@ -180,11 +207,47 @@ def _candidates(messages: Sequence[MessageText]) -> Iterator[_Candidate]:
             spoken.append((one, text, len(turns)))
             turns.append("assistant" if one.voice == "assistant" else "user")
         turns += ["call"] * len(sentence_rules.parse_tool_calls(one.text))
+    last = max((i for i, one in enumerate(earlier, 1) if one.voice != "assistant"), default=0)
+    asking = list(earlier[last:])
     for one, text, at in spoken:
         if one.voice == "system" or TRUST[one.origin] < UNASKED_TRUST:
             continue
         around = describe_message(text, turns, at)
-        yield from _candidates_of(one, text, around)
+        if one.voice == "assistant":
+            asking.append(one)
+            yield from _candidates_of(one, text, around)
+        else:
+            asked, answers = _find_asked(text, asking)
+            text = question_list.leave_out(text, answers)
+            yield from _answers(one, asked, answers, around)
+            yield from _candidates_of(one, text, around)
+            asking = []
+
+
+def _find_asked(text: str, asking: Sequence[MessageText]) -> tuple[str, list[Answer]]:
+    """Return the message of an agent whose numbered questions a person answers, and the answers."""
+    for asked in reversed(asking):
+        answers = question_list.find_answers(text, asked.text)
+        if answers and TRUST[asked.origin] >= UNASKED_TRUST:
+            voices = pasted_text.find_voices(text, [answer.text for answer in answers])
+            paired = zip(answers, voices, strict=True)
+            return asked.id, [each for each, voice in paired if voice != "pasted" and _states(each)]
+    return "", []
+
+
+def _states(answer: Answer) -> bool:
+    return not answer.text.endswith("?") and len(answer.whole) <= MAX_CHARS
+
+
+def _answers(
+    one: MessageText, asked: str, answers: Sequence[Answer], around: tuple[float, ...]
+) -> Iterator[_Candidate]:
+    for number, answer in enumerate(answers):
+        spoken = SpokenStatement(
+            answer.whole, is_user=True, place=number, count=len(answers), around=around
+        )
+        statement = Statement(answer.text, is_item=True)
+        yield _Candidate(one, statement, spoken, number, question=answer.question, asked_in=asked)
 
 
 def _candidates_of(one: MessageText, text: str, around: tuple[float, ...]) -> Iterator[_Candidate]:
@@ -229,7 +292,7 @@ def _by_rule(one: _Candidate, score: Score) -> Score:
     """Return the score of a statement, or of what is kept whatever the classifier says.
 
     A person's lasting rule, its withdrawal, a wish, and a statement of what replaces what. All
-    preferences have the form of one, because they may be given to agents as instructions.
+    preferences have the form of one, because they may be answers to agents as instructions.
     """
     text, size = one.statement.text, len(one.message.text)
     is_wish = one.spoken.is_user and instructions.is_wish(text)
@@ -243,8 +306,9 @@ def _by_rule(one: _Candidate, score: Score) -> Score:
         instructions.judge_sentence(text, message_chars=size) != "passing"
     ):
         return Score("preference", 1.0, max(score.importance, RULE_IMPORTANCE))
-    if is_wish and statements.stands_alone(text):
-        return Score("preference", 1.0, max(score.importance, WISH_IMPORTANCE))
+    if one.question or (is_wish and statements.stands_alone(text)):
+        least = max(score.importance, WISH_IMPORTANCE)
+        return score._replace(importance=least) if one.question else Score("preference", 1.0, least)
     if sentence_rules.replaced_by(text):
         return Score("decision", 1.0, max(score.importance, RULE_IMPORTANCE))
     return score
@@ -265,6 +329,8 @@ def _join_neighbours(chosen: _Chosen) -> Iterator[_Chosen]:
 
 def _belongs(group: _Chosen, one: _Candidate) -> bool:
     last = group[-1][0]
+    if last.question or one.question:
+        return False
     size = sum(len(other.statement.text) + 1 for other, _ in group) + len(one.statement.text)
     if one.message.id != last.message.id or one.number != last.number + 1 or size > MAX_CHARS:
         return False
@@ -277,8 +343,9 @@ def _belongs(group: _Chosen, one: _Candidate) -> bool:
 
 def _finding(group: _Chosen, messages: Sequence[MessageText]) -> Finding | None:
     """Return the finding of statements that belong together; None if they do not stand alone."""
-    text = _complete(group)
     first = group[0][0]
+    is_answer = bool(first.question) and group[0][1].kind != "preference"
+    text = f"{first.question} {first.statement.text}" if is_answer else _complete(group)
     if not text or (len(group) == 1 and statement_text.is_former(first.statement.text)):
         return None
     best = max(group, key=lambda pair: pair[1].importance)[1]
@@ -294,7 +361,7 @@ def _finding(group: _Chosen, messages: Sequence[MessageText]) -> Finding | None:
     if first.spoken.is_user:
         text = sentence_rules.with_speaker(first.message, text)
     corrects = sentence_rules.replaced_by(" ".join(own_sentences)) if first.spoken.is_user else ""
-    sources = tuple(filter(None, (first.message.id, source)))
+    sources = tuple(filter(None, (first.message.id, source, first.asked_in if is_answer else "")))
     return Finding(text, kind, best.importance, best.worth, sources, payload, corrects)
 
 
@@ -449,7 +516,7 @@ def _build_extract(one: Finding, below: Sequence[Finding]) -> Extract:
     first = sentences.summary(one.text)
     summary = (
         first
-        if len(first) >= BRIEF_CHARS and not first.endswith(":")
+        if len(first) >= BRIEF_CHARS and not first.endswith((":", "?"))
         else sentences.one_line(one.text, sentences.SUMMARY_CHARS)
     )
     keywords = list(entities.identifiers(one.text)[:KEYWORDS])
