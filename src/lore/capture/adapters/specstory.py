@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -33,7 +34,7 @@ _TURN = re.compile(
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)\s*\Z")
 _TOOL = re.compile(r'<tool-use data-tool-type="[^"]{0,80}" data-tool-name="(?P<name>[^"]{0,200})">')
-_TOOL_END = "</details></tool-use>"
+_TOOL_END = "</tool-use>"
 _THOUGHT = re.compile(
     r"<think><details><summary>[^<\n]{0,80}</summary>\n?(?P<text>.*?)\n?</details></think>",
     re.DOTALL,
@@ -72,6 +73,8 @@ def read(path: Path, position: int) -> Iterator[SessionChunk]:
     del position
     head, turns = _split(_load(path))
     context, at = _context(path, head)
+    if _is_repeated(path, head, len(turns)):
+        return
     at = at or json_fields.modified_at(path)
     converted: list[NewMessage] = []
     command_at: datetime | None = None
@@ -90,6 +93,29 @@ def read(path: Path, position: int) -> Iterator[SessionChunk]:
     messages = (replace(each, key=key) for key, each in zip(keys, converted, strict=True))
     if converted:
         yield SessionChunk(context, tuple(messages), len(converted))
+
+
+def _is_repeated(path: Path, head: str, turn_count: int) -> bool:
+    """Return whether another file beside this one holds the same session better.
+
+    The editor's extension and the command write a file each, whose names begin with the same
+    minute. Of two the one with more turns counts, then the larger one.
+    """
+    named = _SESSION.search(head)
+    stamp = _STAMP.match(path.stem)
+    if named is None or stamp is None:
+        return False
+    rank = (turn_count, path.stat().st_size, path.name)
+    minute = glob.escape(path.name[: stamp.end(3)])
+    for other in path.parent.glob(f"{minute}*.md"):
+        if other == path or not other.is_file():
+            continue
+        other_head, turns = _split(_load(other))
+        same = _SESSION.search(other_head)
+        is_same = same is not None and same["id"] == named["id"]
+        if is_same and (len(turns), other.stat().st_size, other.name) > rank:
+            return True
+    return False
 
 
 _Pieces = list[tuple[str, str]]
@@ -140,18 +166,24 @@ def _follows_rule(lines: list[str], place: int) -> bool:
 
 def _find_tool_end(lines: list[str], start: int) -> int:
     """Return the line that ends a tool's block; none within a block of code does."""
-    fence = ""
+    fences: list[str] = []
     for i in range(start + 1, len(lines)):
         line = lines[i]
-        code = _CODE.match(line)
-        if fence:
-            if code and code[1].startswith(fence) and not line.strip(" `~"):
-                fence = ""
-        elif line.rstrip().endswith(_TOOL_END):
+        if not fences and line.rstrip().endswith(_TOOL_END):
             return i
-        elif code and "`" not in line[code.end() :]:
-            fence = code[1]
+        _follow_fence(fences, _CODE.match(line), line)
     return len(lines)
+
+
+def _follow_fence(fences: list[str], code: re.Match[str] | None, line: str) -> None:
+    """Open or close a block of code; one with a language may stand within another."""
+    if code is None or "`" in line[code.end() :]:
+        return
+    is_bare = not line.strip(" `~")
+    if not fences or not is_bare:
+        fences.append(code[1])
+    elif code[1].startswith(fences[-1]):
+        fences.pop()
 
 
 def _begins_plain_tool(lines: list[str], i: int) -> bool:
@@ -170,17 +202,15 @@ def _find_plain_tool_end(lines: list[str], start: int) -> int:
 
     A rule within code or folded output ends none, unless the block is never closed.
     """
-    fence, depth = "", 0
+    fences: list[str] = []
+    depth = 0
     is_folded = lines[start].startswith("<details>")
     for i in range(start, len(lines)):
         line = lines[i]
-        code = _FENCE.match(line)
-        if fence:
-            if code and code[1].startswith(fence) and not line.strip(" `~"):
-                fence = ""
+        was_code = bool(fences)
+        _follow_fence(fences, _FENCE.match(line), line)
+        if was_code:
             continue
-        if code and "`" not in line[code.end() :]:
-            fence = code[1]
         depth += line.lstrip().startswith("<details>") - line.rstrip().endswith("</details>")
         if depth <= 0 and (is_folded or line.rstrip() == "---"):
             return i
