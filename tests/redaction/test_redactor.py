@@ -201,6 +201,25 @@ def test_a_custom_pattern_redacts_its_group_or_the_whole_match():
     assert "badge [secret:custom:" in redacted
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run brew upgrade postgresql@17 then restart",
+        "Connect to postgresql@17 on port 5432",
+        "the login page needs react@19",
+        "the login button has `bg-gradient-to-r from-emerald-500 hover:from-emerald-600`",
+        "sign in: the &#96;default_unit_amounts&#96; of Incomplete Price Tiers&#96; as a user",
+    ],
+)
+def test_versions_classes_and_entities_stay_beside_words_of_logins(line: str):
+    assert REDACTOR.redact(line) == line
+
+
+def test_a_word_and_a_number_after_the_name_of_a_password_is_one():
+    for line in ("password: sunshine@17", "the password is sunshine@17"):
+        assert "sunshine@17" not in REDACTOR.redact(line)
+
+
 def test_an_allowed_value_stays():
     text = f"ghp_{TOKEN}"
     assert Redactor(b"k", allow=[r"ghp_Zq7\w+"]).redact(text) == text
