@@ -133,6 +133,20 @@ def test_a_likely_rule_has_to_be_confirmed(sentence):
     assert judge(sentence) == "suggested"
 
 
+@pytest.mark.parametrize(
+    ("sentence", "state"),
+    [
+        ("Claude should never touch the lockfile.", "suggested"),
+        ("The agent must always ask before pushing.", "suggested"),
+        ("Cursor AI should NEVER access any environment files!!", "suggested"),
+        ("You should never touch the lockfile.", "stands"),
+        ("Users should always log in.", "passing"),
+    ],
+)
+def test_a_rule_may_name_the_agent_and_is_then_asked_about(sentence: str, state: str):
+    assert judge(sentence) == state
+
+
 @pytest.mark.parametrize("sentence", LASTING[:3])
 def test_no_rule_of_a_pasted_page_stands_at_once(sentence):
     assert judge(sentence, rule_model.LONG + 1) != "stands"

@@ -53,13 +53,16 @@ def judge_rule(sentence: str, message_chars: int = 0) -> TypedState:
     """
     if not may_be_standing(sentence):
         return "passing"
+    addressed = _re.agent_as_subject.sub("You", sentence)
     model = rule_model.load_model()
-    probability = model.probability(sentence, message_chars)
+    probability = model.probability(addressed, message_chars)
     if probability < model.suggested:
         return "passing"
     is_certain = probability >= model.stands
-    if rule_model.is_said_as_lasting(sentence) and message_chars <= rule_model.LONG:
-        is_own = not (sentence.endswith("?") or _re.pasted.match(sentence))
+    if rule_model.is_said_as_lasting(addressed) and message_chars <= rule_model.LONG:
+        # 'the agent should always …' may be about an agent that is being built
+        is_addressed = addressed == sentence
+        is_own = is_addressed and not (sentence.endswith("?") or _re.pasted.match(sentence))
         return "stands" if is_certain and is_own else "suggested"
     return "suggested" if is_certain else "passing"
 
