@@ -707,6 +707,20 @@ def test_an_assistant_replaces_only_by_reporting_a_change() -> None:
     assert not can_replace(claim("Postgres 16 is a relational database", trust=2))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Pagination is not working when filters are used",
+        "I can't remove items from the order",
+        "when I save it I get this error: no Ecto repo",
+        "it looks weird with one category",
+    ],
+)
+def test_a_report_that_something_does_not_work_replaces_nothing(text: str) -> None:
+    assert not can_replace(claim(text))
+    assert can_replace(claim(f"{text}, so we use pages of 50 now"))
+
+
 def test_a_less_trusted_or_uncertain_claim_is_doubtful_and_an_untrusted_one_nothing() -> None:
     def relate(trust: int, certainty: float) -> str | None:
         pair = Pair(claim(OLD), claim(NEW, trust=trust), 0.5)

@@ -209,15 +209,21 @@ def is_worth_judging(pair: Pair) -> bool:
         newer.session == older.session or older.trust < TRUST["user"]
     ):
         return False
-    return can_replace(newer)
+    return can_replace(newer) and not reports_malfunction(older.text)
 
 
 def can_replace(claim: Claim) -> bool:
     """Return whether a claim can replace another: a person's, or a change that is reported."""
-    return is_settled(claim.text) and (
-        claim.trust >= TRUST["user"]
-        or bool(claim.was or claim.asked or _re.change.search(claim.text))
+    if not is_settled(claim.text) or reports_malfunction(claim.text):
+        return False
+    return claim.trust >= TRUST["user"] or bool(
+        claim.was or claim.asked or _re.change.search(claim.text)
     )
+
+
+def reports_malfunction(text: str) -> bool:
+    """Return whether a sentence says that something does not work, and of no change."""
+    return bool(_re.malfunction.search(text)) and not _re.change.search(text)
 
 
 def names_former(pair: Pair) -> bool:
