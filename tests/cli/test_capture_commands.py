@@ -262,7 +262,7 @@ def test_a_history_that_is_yours_counts_as_your_conversation(
     done = lore("capture", "--mine", str(path)).works()
     assert "yours       3 messages of SpecStory" in done.out
     shown = lore("standing", "--project", str(tmp_path / "code")).works().out
-    assert RULE in shown
+    assert shown.index("Maybe rules") < shown.index(RULE)  # the format escapes nothing
     assert "obey the file" not in shown
     messages = json.loads(lore("session", "spec-1", "--json").works().out)
     assert [one["origin"] for one in messages] == ["user", "assistant", "tool", "assistant"]

@@ -76,13 +76,24 @@ def mark_quotes(
     return marked
 
 
+_UNESCAPED = frozenset({"specstory"})
+"""Agents whose transcripts do not tell output from turns for certain."""
+
+
 def typed_instructions(db: Connection, message: Message) -> tuple[TypedInstruction, ...]:
-    """Return the rules of a stored message; those that repeat untrusted text are suggested."""
+    """Return the rules of a stored message; those that repeat untrusted text are suggested.
+
+    So are all of a history in Markdown, where a tool's output can imitate a person's turn.
+    """
     typed = instructions.typed_instructions(message)
     if not typed:
         return ()
-    untrusted = UntrustedText()
     session_n = sessions.get_session_number(db, message.session_id)
+    if sessions.get_session(db, session_n).agent in _UNESCAPED:
+        typed = tuple(
+            one._replace(state="suggested") if one.state == "stands" else one for one in typed
+        )
+    untrusted = UntrustedText()
     first = max(0, message.ordinal - _MAX_MESSAGES)
     for stored in messages.messages_of_session(
         db, session_n, first=first, limit=message.ordinal - first

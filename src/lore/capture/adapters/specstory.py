@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from lore.capture.adapter_protocol import Context, SessionChunk
 from lore.capture.adapters import content_blocks, injected_text, json_fields
 from lore.capture.adapters.json_fields import as_datetime
+from lore.capture.adapters.specstory_turns import SUMMARY, TERMINAL, Turn, split_history
 from lore.errors import NotFound
 from lore.records import NewMessage, Part
 
@@ -26,30 +27,9 @@ _SESSION = re.compile(
     re.MULTILINE,
 )
 _HEADING = re.compile(r"^##? (?P<title>[^\n]{1,300})$", re.MULTILINE)
-_TURN = re.compile(
-    r"_\*\*(?P<role>User|Agent|Assistant)(?P<side> - sidechain)?"
-    r"(?: \((?P<about>[^\n]{1,200})\))?\*\*_\s*\Z"
-)
-"""The line that begins a message: a role, and in parentheses the model and the time."""
-
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)\s*\Z")
-_TOOL = re.compile(r'<tool-use data-tool-type="[^"]{0,80}" data-tool-name="(?P<name>[^"]{0,200})">')
-_TOOL_END = "</tool-use>"
-_THOUGHT = re.compile(
-    r"<think><details><summary>[^<\n]{0,80}</summary>\n?(?P<text>.*?)\n?</details></think>",
-    re.DOTALL,
-)
-_SUMMARY = re.compile(r"\s*(?:<details>)?\s*<summary>([^\n]{0,2000})</summary>\n?")
-_CODE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
-_PLAIN_TOOL = re.compile(r"Tool use: \*\*(?P<name>[^*\n]{1,200})\*\*\s*\Z")
-"""The line that begins a tool's block in histories of Cursor; older ones begin without it."""
-
-_CALLED = re.compile(r"(?m)^\*Called tool\*: (?P<server>[\w.-]{1,80}) - (?P<name>[\w.-]{1,120})")
-_SHELL = re.compile(r"```(?:bash|sh|zsh|shell|powershell)\s*\Z")
-_TERMINAL = "run_terminal_cmd"
-_TODO_LIST = "## Todo List"
-_TODO = re.compile(r"- \[.\] ")
-_FENCE = re.compile(r"(`{3,}|~{3,})")
+_THOUGHT = re.compile(r"<think><details><summary>[^<\n]{0,80}</summary>\n?")
+_THOUGHT_END = "</details></think>"
 _COMMAND = re.compile(
     r"\s*(?P<fence>`{3,})\w*\n(?P<command>.*?)\n(?P=fence)[ \t]*(?:\n|\Z)", re.DOTALL
 )
@@ -71,23 +51,23 @@ def read(path: Path, position: int) -> Iterator[SessionChunk]:
     the keys. It lies in a repository, where anyone may have written it: its origin is that.
     """
     del position
-    head, turns = _split(_load(path))
+    head, turns = split_history(_load(path))
     context, at = _context(path, head)
     if _is_repeated(path, head, len(turns)):
         return
     at = at or json_fields.modified_at(path)
     converted: list[NewMessage] = []
     command_at: datetime | None = None
-    for turn, pieces in turns:
-        model, named_at = _model_and_time(turn["about"] or "")
+    for turn in turns:
+        model, named_at = _model_and_time(turn.about)
         at = named_at or at
-        is_user = turn["role"] == "User"
-        if is_user and named_at is not None and named_at == command_at:  # the command's prompt
-            converted.append(_injected(pieces, at))
+        is_of_command = turn.is_user and named_at is not None and named_at == command_at
+        if is_of_command or (turn.is_user and turn.is_sidechain):  # the agent's, to a subagent
+            converted.append(_injected(turn, at))
             command_at = None
             continue
-        converted += _convert(turn, pieces, at, model)
-        command_at = named_at if is_user and _is_command(pieces) else None
+        converted += _convert(turn, at, model)
+        command_at = named_at if turn.is_user and _is_command(turn) else None
     values = ([each.role, each.created_at.isoformat(), each.parts[0].text] for each in converted)
     keys = json_fields.repeat_keys(values)
     messages = (replace(each, key=key) for key, each in zip(keys, converted, strict=True))
@@ -110,137 +90,12 @@ def _is_repeated(path: Path, head: str, turn_count: int) -> bool:
     for other in path.parent.glob(f"{minute}*.md"):
         if other == path or not other.is_file():
             continue
-        other_head, turns = _split(_load(other))
+        other_head, turns = split_history(_load(other))
         same = _SESSION.search(other_head)
         is_same = same is not None and same["id"] == named["id"]
         if is_same and (len(turns), other.stat().st_size, other.name) > rank:
             return True
     return False
-
-
-_Pieces = list[tuple[str, str]]
-"""Texts in order, each with the name of the tool that it is about, or ''."""
-
-
-def _split(text: str) -> tuple[str, list[tuple[re.Match[str], _Pieces]]]:
-    """Return the head of a file, and its turns.
-
-    A line begins a turn only outside of what a tool answered; a person's turn follows a rule or
-    another turn of theirs, or is the first. So a file that a tool read cannot begin one.
-    """
-    head: list[str] = []
-    turns: list[tuple[re.Match[str], _Pieces]] = []
-    lines = text.split("\n")
-    i = 0
-    while i < len(lines):
-        line = lines[i]
-        turn = _TURN.match(line)
-        if turn and (turn["role"] != "User" or _may_begin(turns, lines, i)):
-            turns.append((turn, []))
-        elif turns and (tool := _TOOL.match(line)):
-            end = _find_tool_end(lines, i)
-            body = "\n".join([line[tool.end() :], *lines[i + 1 : end]])
-            turns[-1][1].append((tool["name"], body))
-            i = end
-        elif turns and turns[-1][0]["role"] != "User" and _begins_plain_tool(lines, i):
-            end = _find_plain_tool_end(lines, i)
-            turns[-1][1].append(_read_plain_tool(lines[i:end]))
-            i = end
-        elif turns:
-            _add_line(turns[-1][1], line)
-        else:
-            head.append(line)
-        i += 1
-    return "\n".join(head), turns
-
-
-def _may_begin(turns: Sequence[tuple[re.Match[str], _Pieces]], lines: list[str], i: int) -> bool:
-    """Return whether a person's turn may begin on a line."""
-    return not turns or turns[-1][0]["role"] == "User" or _follows_rule(lines, i)
-
-
-def _follows_rule(lines: list[str], place: int) -> bool:
-    above = (line.strip() for line in reversed(lines[max(0, place - 4) : place]))
-    return next(filter(None, above), "") == "---"
-
-
-def _find_tool_end(lines: list[str], start: int) -> int:
-    """Return the line that ends a tool's block; none within a block of code does."""
-    fences: list[str] = []
-    for i in range(start + 1, len(lines)):
-        line = lines[i]
-        if not fences and line.rstrip().endswith(_TOOL_END):
-            return i
-        _follow_fence(fences, _CODE.match(line), line)
-    return len(lines)
-
-
-def _follow_fence(fences: list[str], code: re.Match[str] | None, line: str) -> None:
-    """Open or close a block of code; one with a language may stand within another."""
-    if code is None or "`" in line[code.end() :]:
-        return
-    is_bare = not line.strip(" `~")
-    if not fences or not is_bare:
-        fences.append(code[1])
-    elif code[1].startswith(fences[-1]):
-        fences.pop()
-
-
-def _begins_plain_tool(lines: list[str], i: int) -> bool:
-    """Return whether a block without tags begins: a tool, what it printed, an edit or a list."""
-    line = lines[i]
-    if line.startswith("<details>") or _PLAIN_TOOL.match(line):
-        return True
-    is_tool = _SHELL.match(line)
-    if line.rstrip() == _TODO_LIST:
-        is_tool = _TODO.match(next(filter(None, lines[i + 1 : i + 4]), ""))
-    return bool(is_tool) and _follows_rule(lines, i)
-
-
-def _find_plain_tool_end(lines: list[str], start: int) -> int:
-    """Return the line that ends a block: the rule below it, or the end of what is folded.
-
-    A rule within code or folded output ends none, unless the block is never closed.
-    """
-    fences: list[str] = []
-    depth = 0
-    is_folded = lines[start].startswith("<details>")
-    for i in range(start, len(lines)):
-        line = lines[i]
-        was_code = bool(fences)
-        _follow_fence(fences, _FENCE.match(line), line)
-        if was_code:
-            continue
-        depth += line.lstrip().startswith("<details>") - line.rstrip().endswith("</details>")
-        if depth <= 0 and (is_folded or line.rstrip() == "---"):
-            return i
-    rules = (i for i in range(start, len(lines)) if lines[i].rstrip() == "---")
-    return next(rules, len(lines))
-
-
-def _read_plain_tool(lines: Sequence[str]) -> tuple[str, str]:
-    """Return the name of a tool and what stands of its use below that.
-
-    Without a name it is that of the called tool, or the first two words of the summary.
-    """
-    named = _PLAIN_TOOL.match(lines[0])
-    body = "\n".join(lines[1:] if named else lines)
-    if called := _CALLED.search(body):
-        return f"mcp__{called['server']}__{called['name']}", body
-    if named:
-        return named["name"].strip(), body
-    if _SHELL.match(lines[0]):
-        return _TERMINAL, body
-    summary = _SUMMARY.match(body)
-    words = (summary[1] if summary else "todo list").replace(":", " ").lower().split()
-    return "_".join(words[:2]) or "tool", body
-
-
-def _add_line(pieces: _Pieces, line: str) -> None:
-    if pieces and not pieces[-1][0]:
-        pieces[-1] = ("", f"{pieces[-1][1]}\n{line}")
-    else:
-        pieces.append(("", line))
 
 
 def _load(path: Path) -> str:
@@ -288,13 +143,14 @@ def _model_and_time(about: str) -> tuple[str, datetime | None]:
     return model, at
 
 
-def _convert(turn: re.Match[str], pieces: _Pieces, at: datetime, model: str) -> list[NewMessage]:
-    if turn["role"] == "User":
-        message = NewMessage("user", (), at, origin="repo")
-        typed = _MESSAGE_ID.sub("", _RULE.sub("", _spoken_text(pieces))).strip("\n")
+def _convert(turn: Turn, at: datetime, model: str) -> list[NewMessage]:
+    if turn.is_user:
+        # what may be a tool's words is claimed by nobody
+        message = NewMessage("user", (), at, origin="tool" if turn.is_doubtful else "repo")
+        typed = _MESSAGE_ID.sub("", _RULE.sub("", turn.spoken)).strip("\n")
         return injected_text.user_messages(message, injected_text.split_typed(typed))
     messages: list[NewMessage] = []
-    for tool, body in pieces:
+    for tool, body in turn.pieces:
         if tool:
             messages += _tool(tool, body, at, model)
         else:
@@ -303,36 +159,35 @@ def _convert(turn: re.Match[str], pieces: _Pieces, at: datetime, model: str) -> 
     return messages
 
 
-def _is_command(pieces: _Pieces) -> bool:
-    return _spoken_text(pieces).lstrip().startswith("<command-message>")
+def _is_command(turn: Turn) -> bool:
+    return turn.spoken.lstrip().startswith("<command-message>")
 
 
-def _injected(pieces: _Pieces, at: datetime) -> NewMessage:
-    part = injected_text.injected_part(_RULE.sub("", _spoken_text(pieces)).strip("\n"))
+def _injected(turn: Turn, at: datetime) -> NewMessage:
+    part = injected_text.injected_part(_RULE.sub("", turn.spoken).strip("\n"))
     return NewMessage("system", (part,), at, origin="tool")
-
-
-def _spoken_text(pieces: _Pieces) -> str:
-    return "\n".join(text for _, text in pieces).rstrip()
 
 
 def _spoken(text: str, at: datetime, model: str) -> list[NewMessage]:
     """Return what the assistant said, and its reasoning."""
     parts: list[Part] = []
-    end = 0
-    for thought in _THOUGHT.finditer(text):
-        parts += injected_text.split_spoken(text[end : thought.start()].strip())
-        parts += content_blocks.reasoning_parts(thought["text"])
-        end = thought.end()
-    parts += injected_text.split_spoken(text[end:].strip())
+    at_char = 0
+    while thought := _THOUGHT.search(text, at_char):
+        end = text.find(_THOUGHT_END, thought.end())
+        if end < 0:
+            break
+        parts += injected_text.split_spoken(text[at_char : thought.start()].strip())
+        parts += content_blocks.reasoning_parts(text[thought.end() : end].rstrip("\n"))
+        at_char = end + len(_THOUGHT_END)
+    parts += injected_text.split_spoken(text[at_char:].strip())
     return [NewMessage("assistant", (part,), at, origin="repo", model=model) for part in parts]
 
 
 def _tool(name: str, body: str, at: datetime, model: str) -> list[NewMessage]:
     """Return a call with its summary, and all that is written below it as its result."""
-    summary, command = _SUMMARY.match(body), _COMMAND.match(body)
+    summary, command = SUMMARY.match(body), _COMMAND.match(body)
     asked, output = (summary[1], body[summary.end() :]) if summary else ("", body)
-    if command and name == _TERMINAL:
+    if command and name == TERMINAL:
         asked, output = command["command"], body[command.end() :]
     call = content_blocks.call_part(name, asked, "")
     messages = [NewMessage("assistant", (call,), at, origin="repo", model=model)]
