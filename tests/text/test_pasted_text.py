@@ -45,3 +45,29 @@ def test_a_sentence_that_was_joined_of_two_lines_has_the_voice_of_the_one_before
 def test_what_a_person_typed_around_a_log_remains():
     typed = leave_out_pasted("It fails again\n11:56:19 worker died\nWe need two workers.")
     assert typed.split("\n") == ["It fails again", "", "", "We need two workers."]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "We **deploy** with ops/deploy.sh.",
+        "We *deploy*\nwith `ops/deploy.sh`.",
+        "__We__ deploy with ops/deploy.sh.",
+    ],
+)
+def test_emphasis_makes_the_words_of_others_nobodys_own(written: str):
+    assert find_voices(f"The reviewer says:\n\n{written}", [RULE]) == ["pasted"]
+    assert find_voices(written, [RULE]) == ["own"]
+
+
+def test_a_sentence_that_is_not_found_beside_pasted_text_is_doubtful():
+    assert find_voices("Use tabs.\n\nThe reviewer says:\n\nNo.", ["Use tabs.", RULE]) == [
+        "own",
+        "doubtful",
+    ]
+
+
+@pytest.mark.parametrize("piece", ["「a", "„a", "«a", "<div>\n", '"a', "a:\n", "<think>\n"])
+def test_texts_of_many_openings_are_read_in_linear_time(piece: str):
+    text = piece * (200_000 // len(piece))
+    assert len(find_voices(text, [RULE])) == 1  # quadratic, it takes most of a minute

@@ -32,9 +32,11 @@ _REQUEST = re.compile(rf"(?m)(?:^|(?<=[.!?;])[^\S\n])({_WORDS}{{3,200}})(?:[.!?]
 _END_OF_LINE = re.compile(r"[ \t\r]*(?:\n|\Z)")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _HEADERS_WITHIN = 400
-_BEGINNING_CHARS = 24
-"""Characters by which a sentence is found in a text that has line breaks and markup in it."""
+_SEARCHED_WORDS = 60
+"""Words by which a sentence is found in a text that has line breaks and markup between them."""
 
+
+_WORD = re.compile(r"[^\W_]+")
 
 _LINES_OF_OUTPUT = 3
 """A paragraph of so many lines, half of which look like output, is output as a whole."""
@@ -69,7 +71,8 @@ def find_pasted(text: str, *, inline: bool = True) -> PastedText:
     """
     output = (match.span() for match in _re.output.finditer(text))
     certain = [*_mails(text), *output, *_blocks_of_output(text)]
-    doubtful = [*_long_paragraphs(text), *(match.span() for match in _re.block.finditer(text))]
+    blocks = (match.span() for match in _re.block.finditer(text))
+    doubtful = [*_long_paragraphs(text), *blocks, *_elements(text)]
     if heading := _re.heading.search(text):
         doubtful.append((heading.start(), len(text)))
     for start in _introduced(text):
@@ -97,19 +100,34 @@ def leave_out_pasted(text: str) -> str:
 def find_voices(text: str, sentences: Sequence[str]) -> list[Voice]:
     """Return whose words the sentences of a text are, which are given in their order.
 
-    A sentence that is not in the text as it stands has the voice of the one before it.
+    A sentence that cannot be found in the text has the voice of the one before it, but is not the
+    person's own for certain.
     """
     pasted = find_pasted(text, inline=False)
     voices: list[Voice] = []
     voice: Voice = "own"
     at = 0
     for sentence in sentences:
-        start = text.find(sentence[:_BEGINNING_CHARS], at)
-        if start >= 0:
-            at = start
-            voice = pasted.voice(start, min(len(text), start + len(sentence)))
+        place = _find_sentence(text, sentence, at)
+        if place:
+            at = place[0]
+            voice = pasted.voice(*place)
+        elif voice == "own" and (pasted.certain or pasted.doubtful):
+            voice = "doubtful"
         voices.append(voice)
     return voices
+
+
+def _find_sentence(text: str, sentence: str, at: int) -> Span | None:
+    """Return where a sentence stands in a text from a place on, with or without markup in it."""
+    start = text.find(sentence, at)
+    if start >= 0:
+        return start, start + len(sentence)
+    words = _WORD.findall(sentence)[:_SEARCHED_WORDS]
+    if not words:
+        return None
+    match = re.compile(r"[\W_]{1,40}".join(map(re.escape, words))).search(text, at)
+    return match.span() if match else None
 
 
 def is_of_a_document(sentence: str) -> bool:
@@ -186,6 +204,22 @@ def _mails(text: str) -> Iterator[Span]:
 
 def _long_paragraphs(text: str) -> Iterator[Span]:
     return ((start, end) for start, end in _paragraphs(text) if end - start > LONG_PARAGRAPH)
+
+
+def _elements(text: str) -> Iterator[Span]:
+    """Yield elements of markup that begin on a line of their own, with all that is in them."""
+    end = 0
+    unclosed: set[str] = set()
+    for opening in _re.element.finditer(text):
+        tag = opening[1]
+        if opening.start() < end or tag in unclosed:
+            continue
+        closing = text.find(f"</{tag}>", opening.end())
+        if closing < 0:
+            unclosed.add(tag)
+        else:
+            end = closing + len(tag) + len("</>")
+            yield opening.start(), end
 
 
 def _blocks_of_output(text: str) -> Iterator[Span]:
