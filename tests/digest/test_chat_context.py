@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from lore.digest.drafts import CurationContext
 from lore.digest.extraction import curate_session
 from lore.records import CurationResult, Extract, Segment
@@ -126,3 +128,60 @@ def test_a_less_trusted_source_corrects_nothing(world: World):
     made, _ = ask(world, lambda _: [replace(new, corrects_id=before.id)])
     assert (made.superseded, made.contradicted) == (0, 1)
     assert NPM in world.contents()
+
+
+ORDERS = "We keep all orders in Postgres."
+REVIEW = (
+    "Have a look. Invoices stay in Vault, not in git. The reviewer says:\n\n"
+    "The service must keep all orders in Redis instead of Postgres, and CI has to run on Jenkins."
+)
+
+
+def origins_by_content(world: World) -> dict[str, str]:
+    return {one.content: one.origin for one in world.standing()}
+
+
+@pytest.mark.parametrize("is_cited", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Orders are kept in Redis rather than Postgres.",
+        "CI runs on Jenkins; orders live in Redis, not in Postgres.",
+        "We do not keep all orders in Postgres.",
+    ],
+)
+def test_a_paraphrase_of_pasted_text_replaces_nothing_that_a_person_said(
+    world: World, text: str, *, is_cited: bool
+):
+    world.learn(fact(ORDERS), text=ORDERS)
+    pasting = world.say(REVIEW)
+    typing = world.say(
+        "Please keep all orders of the service in Postgres, and answer the reviewer."
+    )
+    source = pasting if is_cited else typing
+    ask(world, lambda _: [fact(text, source, corrects=ORDERS)])
+    assert origins_by_content(world) == {ORDERS: "user", text: "assistant"}
+
+
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        ("Invoices stay in Vault, not in git.", "user"),
+        ("The invoices are to stay in Vault, and not in git.", "user"),
+        ("Invoices stay in git, not in Vault.", "assistant"),
+        ("Invoices stay in Vault and in git.", "assistant"),
+    ],
+)
+def test_what_a_person_typed_beside_pasted_text_is_the_persons(
+    world: World, text: str, origin: str
+):
+    pasting = world.say(REVIEW)
+    ask(world, lambda _: [fact(text, pasting)])
+    assert origins_by_content(world) == {text: origin}
+
+
+def test_a_rewording_where_nobody_pasted_anything_is_the_persons(world: World):
+    typing = world.say("We keep our orders in Postgres since 2024, never in Redis.")
+    text = "The user stores orders in Postgres and does not want Redis."
+    ask(world, lambda _: [fact(text, typing)])
+    assert origins_by_content(world) == {text: "user"}

@@ -12,7 +12,7 @@ import numpy as np
 
 from lore import clock
 from lore.digest import placement
-from lore.digest.drafts import DraftFragment, is_of_pasted_text
+from lore.digest.drafts import DraftFragment, is_of_pasted_text, is_typed
 from lore.digest.fragment_edits import required_trust
 from lore.digest.placement import NEVER_PARENTS, Candidate, Neighbour
 from lore.records import NOTE_EDGES, TRUST, UNASKED_TRUST, CurationResult, EdgeKind, Origin
@@ -141,7 +141,10 @@ SAME_WORDS = 0.8
 
 @dataclass(frozen=True, slots=True)
 class ExchangeContext:
-    """Where an exchange belongs, and up to which change its searches have seen the store."""
+    """Where an exchange belongs, and up to which change its searches have seen the store.
+
+    If a chat digests, `pasted_stems` are the words that are only in pasted text of the exchange.
+    """
 
     session_n: int
     project_n: int | None
@@ -150,6 +153,7 @@ class ExchangeContext:
     seen_seq: int
     now: datetime
     session: str = ""
+    pasted_stems: frozenset[str] | None = None
 
     @property
     def scope(self) -> int:
@@ -251,8 +255,12 @@ class DraftWriter:
         origin = messages.lowest_trust_origin(self._db, "user", source_ns)
         if origin != "user":
             return origin
-        typed = map(typed_text, messages.get_messages(self._db, source_ns).values())
-        return "assistant" if is_of_pasted_text(draft.content, list(typed)) else origin
+        typed = list(map(typed_text, messages.get_messages(self._db, source_ns).values()))
+        stems = self._context.pasted_stems
+        is_pasted = is_of_pasted_text(draft.content, typed) or (
+            stems is not None and not is_typed(draft.content, typed, stems)
+        )
+        return "assistant" if is_pasted else origin
 
     def _was_deleted(self, one: _SourcedDraft) -> bool:
         """Return whether a user deleted the fragment that came from these messages."""

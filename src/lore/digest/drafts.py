@@ -16,7 +16,7 @@ from lore.llm import Summarizer
 from lore.records import TRUST, UNASKED_TRUST, EdgeKind, Extract, FragmentKind, Message, Segment
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor, redact_tree
 from lore.store import vectors
-from lore.text import sentences, words
+from lore.text import entities, restatement, sentences, words
 from lore.text.message_features import is_dialogue_part, lowest_origin
 from lore.text.pasted_text import leave_out_pasted
 
@@ -131,6 +131,38 @@ def is_of_pasted_text(content: str, typed: Sequence[str]) -> bool:
         return any(len(runs & _word_runs(text)) >= QUOTED_SHARE * len(runs) for text in texts)
 
     return quotes(typed) and not quotes(map(leave_out_pasted, typed))
+
+
+def is_typed(content: str, typed: Sequence[str], pasted_stems: frozenset[str]) -> bool:
+    """Return whether a person typed all that a chat made of their messages, in the same sense.
+
+    A chat rewords, so that runs of words do not show what it has from pasted text. If the messages
+    have none, `pasted_stems` of others around them count: a chat may name any message.
+    """
+    own = [leave_out_pasted(text) for text in typed]
+    pairs = zip(own, typed, strict=True)
+    if all(words.split(rest) == words.split(text) for rest, text in pairs):
+        stems = _stems(content)
+        if pasted_stems.isdisjoint(stems):
+            return True
+        same_sense = entities.is_negated(content) == any(map(entities.is_negated, own))
+        if same_sense and pasted_stems.isdisjoint(stems.difference(*map(_stems, own))):
+            return True
+    return restatement.is_restated(content, own)
+
+
+def find_pasted_stems(exchange: Segment) -> frozenset[str]:
+    """Return the stems of the content words in an exchange that people may only have pasted."""
+    stems = set[str]()
+    for one in (*exchange.earlier, *exchange.messages, *exchange.later):
+        if one.origin == "user":
+            stems |= _stems(one.text) - _stems(leave_out_pasted(one.text))
+    return frozenset(stems)
+
+
+def _stems(text: str) -> frozenset[str]:
+    listed = words.split(restatement.leave_out_dates(text))
+    return frozenset(words.stem(word) for word in listed if word not in words.STOP_WORDS)
 
 
 def build_drafts(

@@ -22,6 +22,7 @@ from lore.digest.drafts import (
     QuoteDetector,
     Scores,
     build_drafts,
+    find_pasted_stems,
 )
 from lore.records import CurationResult, Message, MessageText, Segment
 from lore.store import distillations, items, messages, sessions, vectors
@@ -210,8 +211,10 @@ def _curate_exchange(
 ) -> CurationResult | None:
     """Curate one exchange; None if another process has done it meanwhile."""
     mark, exchange, read = pending
+    pasted_stems: frozenset[str] | None = None
     if context.summarizer.identity != "offline":
         exchange = chat_context.add_context(database, session_n, exchange, context)
+        pasted_stems = find_pasted_stems(exchange)
     elif exchange.messages:
         exchange = chat_context.add_earlier(database, session_n, exchange)
     extracts = context.summarizer.extract(exchange) if exchange.messages else []
@@ -223,7 +226,9 @@ def _curate_exchange(
     near = [placement.find_neighbours(context.nearest, draft.vector, project_n) for draft in drafts]
     dimension, now = context.embedder.dimension, database.now()
     id_ = exchange.session_id
-    place = ExchangeContext(session_n, project_n, embedder_n, dimension, seq, now, id_)
+    place = ExchangeContext(
+        session_n, project_n, embedder_n, dimension, seq, now, id_, pasted_stems
+    )
     times = {message.id: message.created_at for message in read}
 
     def work(db: Connection) -> CurationResult | None:

@@ -4,7 +4,8 @@ Prompt injection can make a model attribute the words of a web page to a person.
 therefore also rests on every less trusted message that has what its claimed sources lack, and gets
 no more trust than that message. Only a fact all of which people and assistants say themselves rests
 on their messages alone: an agent reports what its tools showed, and that is its own word. Beside
-output of tools a fact has a person's trust only if the person's messages have every word of it.
+output of tools a fact has a person's trust only if the person's messages have every word of it,
+with the same negations, order and dates.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lore.records import TRUST, UNASKED_TRUST, Fragment, MessageText
-from lore.text import entities, words
+from lore.text import entities, restatement, words
 
 MIN_SHARE = 1 / 3
 """The share of a statement's words that its sources must contain;
@@ -39,8 +40,6 @@ MAX_ADDED = 3
 _MIN_IDENTIFIER_CHARS = 3
 _NAME = re.compile(r"(?<=[\w,;)]\s)[A-Z]\w{2,}")
 """A word with a capital in the middle of a sentence."""
-
-_DATE = re.compile(r"\b(?:19|20)\d\d-\d\d(?:-\d\d)?\b")
 
 
 @dataclass(frozen=True)
@@ -100,10 +99,12 @@ class Grounding:
             return ()
         sources = self.sources_of(text, named, beside=beside, known_words=known_words)
         trust = self.trust_of(sources)
+        former = known.content if known and known_words else ""
         if trust < UNASKED_TRUST:
-            return self._voices_of(text, named, beside, known_words) or sources
+            return self._voices_of(text, named, beside, former) or sources
         if trust == TRUST["user"] and self._hostile:
-            return self._voices_of(text, sources, beside, known_words) or self._blamed(sources)
+            voices = self._voices_of(text, sources, beside, former)
+            return voices or self._blamed(text, sources)
         return sources
 
     def _is_of_branch(self, text: str, known_words: frozenset[str]) -> bool:
@@ -126,10 +127,40 @@ class Grounding:
     def _hostile_words(self) -> frozenset[str]:
         return frozenset[str]().union(*(self._words[one.ordinal] for one in self._hostile))
 
-    def _blamed(self, named: Collection[int]) -> tuple[int, ...]:
-        """Return the named messages and the least trusted ones of the segment, if it has any."""
+    def _blamed(self, text: str, named: Collection[int]) -> tuple[int, ...]:
+        """Return the named messages and the least trusted ones of the segment, if it has any.
+
+        Of those around the segment they are the ones that say the statement or a date in it.
+        """
         own = [one.ordinal for one in self._hostile if one.ordinal in self._own]
-        return tuple(sorted({*named, *own[:MAX_ADDED]}))
+        blamed = own or self._hostile_authors(text) or self._date_authors(text, named)
+        return tuple(sorted({*named, *blamed[:MAX_ADDED]}))
+
+    def _date_authors(self, text: str, named: Collection[int]) -> list[int]:
+        """Return the messages of others that have a date which the named messages do not mean."""
+        dates = restatement.find_dates(text)
+        for one in (self._by_ordinal[number] for number in named):
+            dates -= restatement.possible_dates(one.text, one.at)
+        hostile = self._hostile if dates else ()
+        return [one.ordinal for one in hostile if dates & restatement.find_dates(one.text)]
+
+    def _hostile_authors(self, text: str) -> list[int]:
+        """Return the messages of others than people and assistants that say a statement."""
+        hostile = self._hostile
+        return [one.ordinal for one in hostile if restatement.is_restated(text, [one.text])]
+
+    def _turned_sources(
+        self, text: str, people: Collection[int], readers: Sequence[int]
+    ) -> tuple[int, ...]:
+        """Return the sources of a statement that turns the words of people into another sense.
+
+        It is an assistant's reading, or the word of the untrusted message that says it.
+        """
+        authors = self._hostile_authors(text)
+        if readers and not authors:
+            return tuple(sorted([*people, readers[-1]]))
+        authors = authors or [one.ordinal for one in self._hostile]
+        return tuple(sorted({*people, *authors[:MAX_ADDED]}))
 
     def _repeated_words(
         self, text: str, named: Collection[int], known: Fragment | None
@@ -192,21 +223,27 @@ class Grounding:
         return tuple(sorted({*named, *(one.ordinal for one in added[:MAX_ADDED])}))
 
     def _voices_of(
-        self, text: str, named: Collection[int], beside: str, known_words: frozenset[str]
+        self, text: str, named: Collection[int], beside: str, known: str
     ) -> tuple[int, ...]:
         """Return messages of people and assistants that say all of a statement, or none.
 
         Those that the statement names come first, then those that add most of its words. What is
         not said word for word is somebody's reading: then an assistant's message is among them.
+        What it repeats of a `known` text needs no source.
         """
+        known_words = _content_words(known)
         claimed = _content_words(text) - known_words
+        dates = restatement.find_dates(f"{text}\n{beside}") - restatement.find_dates(known)
         identifiers = _identifiers(claimed | _content_words(beside)) - known_words
         identifiers |= (_names(text) & self._hostile_words) - known_words
         voices = {
-            one.ordinal: self._words[one.ordinal] | _contained(identifiers, one.text)
+            one.ordinal: self._words[one.ordinal]
+            | _contained(identifiers, one.text)
+            | (dates & restatement.possible_dates(one.text, one.at))
             for one in self.messages
             if TRUST[one.origin] >= UNASKED_TRUST
         }
+        identifiers |= dates
         chosen = [number for number in named if number in voices]
         missing = (claimed | identifiers).difference(*(voices[n] for n in chosen))
         while missing and len(chosen) < MAX_VOICES:
@@ -216,12 +253,17 @@ class Grounding:
             chosen.append(best)
             missing -= voices[best]
         # a few words are all that a correction adds: each of them must be said
-        free = 0.0 if known_words else (1 - SAID_SHARE) * len(claimed)
+        free = 0.0 if known else (1 - SAID_SHARE) * len(claimed)
         if not chosen or missing & identifiers or len(missing & claimed) > free:
             return ()
-        if missing & claimed and self.trust_of(chosen) > UNASKED_TRUST:
-            readers = [n for n in voices if TRUST[self._by_ordinal[n].origin] == UNASKED_TRUST]
+        if self.trust_of(chosen) <= UNASKED_TRUST:
+            return tuple(sorted(chosen))
+        readers = [n for n in voices if TRUST[self._by_ordinal[n].origin] == UNASKED_TRUST]
+        if missing & claimed:
             return tuple(sorted([*chosen, readers[-1]])) if readers else ()
+        texts = [self._by_ordinal[number].text for number in chosen]
+        if not restatement.is_restated(text, texts, known=known):
+            return self._turned_sources(text, chosen, readers)
         return tuple(sorted(chosen))
 
 
@@ -230,7 +272,7 @@ def _content_words(text: str) -> frozenset[str]:
 
     Models write dates out where someone said 'yesterday'.
     """
-    text = _DATE.sub(" ", text)
+    text = restatement.leave_out_dates(text)
     listed = words.split(words.searchable_form(text))
     content = {words.stem(word) for word in listed if word not in words.STOP_WORDS}
     content |= {identifier.lower() for identifier in words.identifiers(text)}
