@@ -37,6 +37,11 @@ def test_each_numbered_line_gets_the_question_of_its_number():
     ]
 
 
+def test_what_follows_the_last_question_is_no_part_of_it():
+    asked = "1. Which colors?\n2. Should rooms be shown?\n\nPlease let me know, then I begin!"
+    assert pairs("2. not right now", asked) == [("Should rooms be shown?", "not right now")]
+
+
 def test_some_of_the_questions_may_be_answered():
     assert [text for _, text in pairs("2. only today's")] == ["only today's"]
 

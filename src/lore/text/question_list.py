@@ -83,10 +83,10 @@ def _find_lists(text: str) -> list[dict[int, str]]:
 
 
 def _ends(section: list[str], line: str) -> bool:
-    """Return whether a line ends a numbered item: a heading, or a paragraph after the first."""
+    """Return whether a line ends a numbered item: a heading, or a paragraph after what it asks."""
     is_paragraph = bool(line.strip()) and not line.startswith((" ", "\t", "-", "*", "+"))
-    follows_blank = not section[-1].strip() and sum(bool(one.strip()) for one in section) > 1
-    return bool(_END.match(line)) or (is_paragraph and follows_blank)
+    has_asked = "?" in section[0] or sum(bool(one.strip()) for one in section) > 1
+    return bool(_END.match(line)) or (is_paragraph and has_asked and not section[-1].strip())
 
 
 def _question_of(lines: list[str]) -> str:
