@@ -5,13 +5,19 @@ registry names the new place, and only then the former copies are set aside: a f
 meanwhile is copied again, while rows, which only the stopped server writes, are not compared once
 more. A move that was interrupted continues with the memory that it was at; until it is finished,
 the server is refused. Until the registry names the new place, a move to the former one cancels it.
+
+A folder may be copied while its memories move. So the database has a mark with the id of the move
+and its state; rows are erased and loaded only while mark and registry agree. At the switch the
+registry first notes that it begins, the mark then says that it happened, and the registry follows:
+a move that is killed between the two can only be finished.
 """
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,12 +27,21 @@ from lore import __version__, clock
 from lore.config_files import make_private_folder
 from lore.daemon import daemon_lock
 from lore.errors import InvalidInput, LoreError, StoreError, StoreFull, StoreUnreachable
-from lore.server.memory_store import MEMORY_FILE, MemoryStore
+from lore.server.memory_store import (
+    LIVE,
+    MEMORY_FILE,
+    MemoryStore,
+    MoveMark,
+    other_move_error,
+)
 from lore.server.registry import (
     ERASED_NOTE,
+    MOVE_ID_NOTE,
     MOVE_NOTE,
     MOVED_NOTE,
+    NEXT_ID_NOTE,
     STAMP_NOTE,
+    SWITCH_NOTE,
     MemoryKind,
     Registry,
 )
@@ -42,6 +57,7 @@ BACKUPS_FOLDER = "backups"
 
 _INDEX_FOLDER = f"{Path(MEMORY_FILE).stem}.vectors"
 _PART_FILE = f"{MEMORY_FILE}.moving"
+_ID_BYTES = 16
 _BUSY_S = 30.0
 
 Report = Callable[[str, int, int], None]
@@ -217,7 +233,9 @@ class _Move:
 
     def check(self, *, forget_left: bool = False) -> None:
         """Refuse a move without a database, one of a backup, and one against an interrupted one."""
-        is_nothing_moved = self._cancels or (forget_left and self._is_there)
+        may_have_switched = bool(self._registry.find_note(SWITCH_NOTE)) and self._to == "postgres"
+        is_nothing_moved = self._cancels and not may_have_switched
+        is_nothing_moved |= forget_left and self._is_there and not self._registry.move_to
         if not self._store.url and not is_nothing_moved:
             msg = "A move needs the address of the database."
             raise InvalidInput(msg, hint="Set 'store.url' (LORE_STORE_URL); 'files' needs it too.")
@@ -226,21 +244,79 @@ class _Move:
             raise InvalidInput(msg, hint="'lore restore BACKUP --data DIR' makes a server of it.")
         begun = self._registry.move_to
         if begun and begun != self._to and not self._cancels:
-            msg = f"A move to {begun} was interrupted."
-            raise InvalidInput(msg, hint=f"Finish it first: 'lore owner move --to {begun}'.")
-        is_bound = self._has_switched or bool(begun)
-        if is_bound and not self._cancels and not self._registry.find_note(ERASED_NOTE):
-            self._store.require_mark()
+            raise self._interrupted_error()
+        if self._cancels:
+            self._check_cancelled(may_have_switched=may_have_switched)
+        elif begun and not self._registry.find_note(ERASED_NOTE):
+            self._check_continued()
+        elif self._registry.has_rows:
+            self._store.verify()
 
-    @property
-    def _has_switched(self) -> bool:
-        """Whether the memories are rows now."""
-        return self._registry.has_rows
+    def _interrupted_error(self) -> InvalidInput:
+        begun = self._registry.move_to
+        msg = f"A move to {begun} was interrupted."
+        return InvalidInput(msg, hint=f"Finish it first: 'lore owner move --to {begun}'.")
+
+    def _check_cancelled(self, *, may_have_switched: bool) -> None:
+        """Refuse to cancel a move that the database says to have switched, here or in a copy."""
+        if not self._store.url:
+            return
+        try:
+            mark = self._store.require_mark()
+        except StoreUnreachable:
+            if may_have_switched:
+                raise  # the rows may be on their way out
+            return
+        if self._is_in_switch(mark):
+            raise self._interrupted_error()
+        # A move to files only reads rows until it switches.
+        reads_only = self._to == "postgres" and mark.state != "switched"
+        if not reads_only and not mark.is_of(self._registry.move_ids, "copying"):
+            raise self._other_move_error()
+
+    def _check_continued(self) -> None:
+        """Refuse to continue a move that the database does not know, or knows to be elsewhere."""
+        mark = self._store.require_mark()
+        if self._is_in_switch(mark) or self._is_own(mark):
+            return
+        # Killed after the rows became live, a move has only its last note to write.
+        if not (self._is_there and self._to == "postgres" and mark == LIVE):
+            raise self._other_move_error()
+
+    def _is_in_switch(self, mark: MoveMark) -> bool:
+        """Return whether the database has switched, which the registry was about to note."""
+        registry = self._registry
+        is_noted = bool(registry.find_note(SWITCH_NOTE)) and not registry.has_move_switched
+        return is_noted and mark.state == "switched" and mark.move in registry.move_ids
+
+    def _is_own(self, mark: MoveMark) -> bool:
+        """Return whether the mark of the database and the registry agree about the move."""
+        ids, has_switched = self._registry.move_ids, self._registry.has_move_switched
+        if mark == LIVE:  # an older version, which leaves marks as they are, has moved rows away
+            return has_switched and "" in ids and self._registry.move_to == "files"
+        return mark.is_of(ids, "switched" if has_switched else "copying")
+
+    def _other_move_error(self) -> StoreError:
+        """Return the error for rows that a copy of the folder has moved, or moves."""
+        has_files_here = self._registry.move_to == "postgres" and not self._registry.has_rows
+        hint = "With 'store.url' unset (LORE_STORE_URL), '--to files' cancels the move of this one."
+        return other_move_error(hint if has_files_here else "")
+
+    @contextmanager
+    def _locked_mark(self) -> Iterator[tuple[Connection, MoveMark]]:
+        """Lock the mark of the database until the block ends; refuse that of another move.
+
+        A copy of the folder cannot continue, cancel or switch the move meanwhile.
+        """
+        with self._store.lock_mark() as (db, mark):
+            if not self._is_own(mark):
+                raise self._other_move_error()
+            yield db, mark
 
     @property
     def _is_there(self) -> bool:
         """Whether the registry names the new place already."""
-        return self._has_switched == (self._to == "postgres")
+        return self._registry.has_rows == (self._to == "postgres")
 
     @property
     def _cancels(self) -> bool:
@@ -272,6 +348,10 @@ class _Move:
             return MoveResult(self._to, (), was_there=True, has_leftover_rows=has_leftover_rows)
         if not self._registry.move_to:
             self._begin()
+        elif not self._is_there and self._is_in_switch(self._store.require_mark()):
+            self._registry.switch_rows(has_rows=self._to == "postgres")
+        elif not self._is_there:
+            self._take_over()
         if not self._is_there:
             hint = f"Repeat the command to go on; '--to {self._from}' cancels the move."
             for place in self._each():
@@ -279,23 +359,25 @@ class _Move:
                     place.require_alone()
                     if not self._is_copied(place):
                         self._copy(place)
-            self._registry.switch_rows(has_rows=self._to == "postgres")
+            self._switch()
         moved = [self._finish(place, delete_former=delete_former) for place in self._places()]
         if self._to == "files":
             self._erase_rest()
+        else:
+            self._make_live("switched")
         self._registry.end_move()
         return MoveResult(self._to, tuple(moved), has_leftover_rows=has_leftover_rows)
 
     def forget_left(self) -> None:
         """Erase what cancelled moves left, and look no longer for what cannot be reached."""
-        self._erase_leftover_rows()
+        self._erase_leftover_rows(forgets_others=True)
         for mark in self._registry.left_rows():
             self._registry.forget_left_rows(mark)
 
-    def _erase_leftover_rows(self) -> bool:
+    def _erase_leftover_rows(self, *, forgets_others: bool = False) -> bool:
         """Delete the rows that cancelled moves left; return whether there still are any."""
         try:
-            return self._store.erase_left_rows()
+            return self._store.erase_left_rows(forgets_others=forgets_others)
         except StoreUnreachable:
             return True
 
@@ -303,9 +385,31 @@ class _Move:
         """Note that a move began; rows get names that no rows of a database have."""
         if self._to == "postgres":
             self._registry.renew_rows()
-            self._store.mark_rows()
+        id_ = secrets.token_hex(_ID_BYTES)
+        self._store.mark_rows(MoveMark("copying", id_))
         stamp = clock.now().strftime("%Y%m%dT%H%M%S")
-        self._registry.set_notes({MOVE_NOTE: self._to, STAMP_NOTE: stamp})
+        self._registry.set_notes({MOVE_NOTE: self._to, STAMP_NOTE: stamp, MOVE_ID_NOTE: id_})
+
+    def _take_over(self) -> None:
+        """Give an interrupted move another id, so that only one of two copies of it goes on."""
+        id_ = secrets.token_hex(_ID_BYTES)
+        with self._locked_mark() as (db, mark):
+            self._registry.set_notes({MOVE_ID_NOTE: mark.move, NEXT_ID_NOTE: id_})
+            MoveMark("copying", id_).write(db)
+        self._registry.set_notes({MOVE_ID_NOTE: id_, NEXT_ID_NOTE: "", SWITCH_NOTE: ""})
+
+    def _switch(self) -> None:
+        """Name the new place in the database and in the registry."""
+        self._registry.set_notes({SWITCH_NOTE: "1"})
+        with self._locked_mark() as (db, _):
+            MoveMark("switched", self._registry.find_note(MOVE_ID_NOTE)).write(db)
+        self._registry.switch_rows(has_rows=self._to == "postgres")
+
+    def _make_live(self, state: Literal["copying", "switched"]) -> None:
+        """Note in the database that the move is no longer open and the server uses its rows."""
+        with self._store.lock_mark() as (db, mark):
+            if mark.is_of(self._registry.move_ids, state):
+                LIVE.write(db)
 
     def _cancel(self) -> MoveResult:
         """Delete the copies of a move that has not switched, and forget it."""
@@ -316,9 +420,12 @@ class _Move:
                 place.delete_copies(with_file=self._to == "postgres")
         if self._to == "files":
             has_leftover_rows = not self._erase_copies()
+        elif self._store.url:
+            with suppress(StoreUnreachable):  # then the server does it when it starts
+                self._make_live("copying")
         self._registry.end_move(leaves_rows=has_leftover_rows)
         if self._to == "files" and not has_leftover_rows:
-            self._erase("server", "")
+            self._erase_mark()
         return MoveResult(self._to, (), is_cancelled=True, has_leftover_rows=has_leftover_rows)
 
     def _erase_copies(self) -> bool:
@@ -326,7 +433,7 @@ class _Move:
         if not self._store.url:
             return False
         try:
-            self._store.require_mark()
+            self._take_over()
             for place in self._places():
                 self._erase(place.kind, place.id)
             self._erase_removed()
@@ -336,9 +443,10 @@ class _Move:
 
     def _erase_rest(self) -> None:
         """Delete the rows of those who were removed, and those of the server itself."""
-        self._erase_removed()
-        self._registry.set_notes({ERASED_NOTE: "1"})
-        self._erase("server", "")
+        if not self._registry.find_note(ERASED_NOTE):
+            self._erase_removed()
+            self._registry.set_notes({ERASED_NOTE: "1"})
+        self._erase_mark()
 
     def _erase_removed(self) -> None:
         for owner in self._registry.removed_owners():
@@ -347,7 +455,13 @@ class _Move:
             self._erase("team", team.id)
 
     def _erase(self, kind: MemoryKind, id_: str) -> None:
-        with self._store.open_rows(kind, id_) as database:
+        """Delete the rows of a memory; refuse those of another move."""
+        with self._locked_mark(), self._store.open_rows(kind, id_) as database:
+            database.erase_rows()
+
+    def _erase_mark(self) -> None:
+        """Delete the mark, after all rows: without it, nobody would find them."""
+        with self._store.open_rows("server", "") as database:
             database.erase_rows()
 
     def _places(self) -> list[_Place]:
@@ -422,8 +536,9 @@ class _Move:
 
     def _load_rows(self, place: _Place, lines: Iterator[bytes]) -> RowTally:
         with self._store.open_rows(place.kind, place.id) as database:
-            database.erase_rows()  # of an attempt that was interrupted
-            database.load_rows(lines)
+            with self._locked_mark():
+                database.erase_rows()  # of an attempt that was interrupted
+                database.load_rows(lines)
             return RowTally.of(database.dump_rows(portable=True))
 
     def _finish(self, place: _Place, *, delete_former: bool) -> MovedMemory:
@@ -446,7 +561,8 @@ class _Move:
             if place.file.exists() and not former.exists() and not delete_former:
                 with closing(_open_file(place.file)) as database:
                     database.copy_to(former)
-            self._erase(place.kind, place.id)
+            if not self._registry.find_note(ERASED_NOTE):
+                self._erase(place.kind, place.id)
         return former if former.exists() else None
 
     def _remove_file(self, place: _Place, target: Path | None) -> None:

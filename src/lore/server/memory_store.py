@@ -6,18 +6,19 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged
+from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged, StoreError
 from lore.memory.vector_server import erase_vectors, has_vectors_elsewhere
 from lore.records.server_records import Owner, Team
 from lore.server.registry import OWNERS_FOLDER, TEAMS_FOLDER, MemoryKind, Registry
 from lore.settings import Settings
-from lore.store.database import find_meta, open_database, open_on_server, set_meta
+from lore.store.database import Connection, find_meta, open_database, open_on_server, set_meta
 
 if TYPE_CHECKING:
     from lore.store.postgres.server_database import PostgresDatabase
 
+_MarkState = Literal["", "copying", "switched", "live"]
 TEAM_MARK: Final = "team:"
 """Begins the name of a team in the pool; owners have none."""
 
@@ -25,6 +26,51 @@ MEMORY_FILE = "memory.db"
 
 _MARK = "server"
 """The key in the server's own rows that says that a database is this server's."""
+
+
+_MOVE = "move"
+"""The key beside it of what the database notes about the rows and a move."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveMark:
+    """What a database notes about the rows of a server, so that a copy of its folder can see it.
+
+    `copying`: a move with this id copies from or to them, and has not switched; `switched`: it has,
+    and is not finished; `live`: the server uses them, and no move is open. An older version left it
+    empty.
+    """
+
+    state: _MarkState = ""
+    move: str = ""
+
+    @classmethod
+    def read(cls, db: Connection) -> MoveMark | None:
+        """Return the mark of the server whose rows are open, or None if it has none."""
+        if find_meta(db, _MARK) is None:
+            return None
+        state, _, move = (find_meta(db, _MOVE) or "").partition(" ")
+        for known in _STATES:
+            if state == known:
+                return cls(known, move)
+        msg = "A newer version of Lore wrote the mark of the database."
+        raise SchemaTooNew(msg, hint="Update Lore.")
+
+    def write(self, db: Connection) -> None:
+        """Replace the mark of the server whose rows are open."""
+        set_meta(db, _MARK, "1")
+        set_meta(db, _MOVE, f"{self.state} {self.move}".rstrip())
+
+    def is_of(self, ids: frozenset[str], state: _MarkState) -> bool:
+        """Return whether a move with one of the ids has this mark in a state.
+
+        A move that an older version began has an empty id, and its mark no state.
+        """
+        return self.move in ids and (self.state == state or not self.state)
+
+
+_STATES: Final[tuple[_MarkState, ...]] = ("", "copying", "switched", "live")
+LIVE: Final = MoveMark("live")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +94,49 @@ class MemoryStore:
 
         Everybody would find an empty memory there, and two places would then have a part each.
         """
-        self.verify()
-        if self.url and not self._registry.has_rows:
-            self.mark_rows()
+        mark = self.verify()
+        if self.url and mark != LIVE:
+            self.mark_rows(LIVE)  # from now on, no copy of this folder takes the rows for leftovers
             self._registry.note_rows()
         self.erase_left_rows()
 
-    def mark_rows(self) -> None:
+    def mark_rows(self, mark: MoveMark) -> None:
         """Mark the database as this server's, whether or not its memories are there yet."""
         self._registry.ensure_rows_name()
         with self.open_rows("server", "") as database:
-            database.write(lambda db: set_meta(db, _MARK, "1"))
+            database.write(mark.write)
 
-    def verify(self) -> None:
-        """Refuse another place than the one the memories are in, also another database."""
+    def verify(self) -> MoveMark | None:
+        """Refuse another place than the one the memories are in, also another database.
+
+        Return the mark of the database, or None if the memories are no rows.
+        """
         self.check()
-        if self._registry.has_rows:
-            self.require_mark()
+        if not self._registry.has_rows:
+            return None
+        mark = self.require_mark()
+        if mark.state == "switched":
+            raise other_move_error()
+        return mark
 
-    def require_mark(self) -> None:
-        """Refuse a database that is not this server's."""
-        if not self._is_marked(self._registry.rows_name("server", "")):
-            msg = "The database of 'store.url' has no rows of this server."
-            hint = "Is it the right database? 'lore restore' brings the rows of a backup back."
-            raise StoreDamaged(msg, hint=hint)
+    def require_mark(self) -> MoveMark:
+        """Return the mark of the database; refuse one that is not this server's."""
+        return _require(self._find_mark(self._registry.rows_name("server", "")))
 
-    def _is_marked(self, name: str) -> bool:
-        """Return whether a database has the mark that is under this name."""
+    def _find_mark(self, name: str) -> MoveMark | None:
+        """Return the mark that a database has under this name, if any."""
         with self._open_named(name) as database, database.read() as db:
-            return find_meta(db, _MARK) is not None
+            return MoveMark.read(db)
+
+    @contextmanager
+    def lock_mark(self, name: str = "") -> Iterator[tuple[Connection, MoveMark]]:
+        """Return the mark under a name, the server's by default; nobody else changes it meanwhile.
+
+        Refuse a database that has none.
+        """
+        name = name or self._registry.rows_name("server", "")
+        with self._open_named(name) as database, database.lock() as db:
+            yield db, _require(MoveMark.read(db))
 
     def check(self) -> None:
         """Refuse settings that name another kind of place than the one the memories are in."""
@@ -154,21 +214,30 @@ class MemoryStore:
         self.erase_left_vectors()
         self.erase_left_rows()
 
-    def erase_left_rows(self) -> bool:
+    def erase_left_rows(self, *, forgets_others: bool = False) -> bool:
         """Delete the rows that cancelled moves left in this database; return if others are left.
 
-        Their names say nothing in another database, so that its mark is looked for first.
+        Their names say nothing in another database, so that its mark is looked for first. Refuse
+        rows that a copy of this folder has gone on with, or forget those, and leave them.
         """
         left = self._registry.left_rows()
         if not self.url:
             return bool(left)
-        for mark in [one for one in left if self._is_marked(one)]:
-            for name in left.pop(mark):
-                if name != mark:
-                    self._erase_named(name)
+        for mark in [one for one in left if self._find_mark(one) is not None]:
+            names = left.pop(mark)
+            with self.lock_mark(mark) as (_, present):
+                is_left = present.is_of(self._registry.left_move_ids(mark), "copying")
+                if not is_left and not forgets_others:
+                    msg = "The rows that a cancelled move left are used by a copy of this folder."
+                    hint = "'lore owner move' with '--forget-left' leaves them to it."
+                    raise StoreError(msg, hint=hint)
+                for name in names:
+                    if is_left and name != mark:
+                        self._erase_named(name)
             # The mark goes last: without it, nothing would find the database of a note.
             self._registry.forget_left_rows(mark)
-            self._erase_named(mark)
+            if is_left:
+                self._erase_named(mark)
         return bool(left)
 
     def _erase_named(self, name: str) -> None:
@@ -209,3 +278,18 @@ class MemoryStore:
                 return has_vectors_elsewhere(database)
         except (StoreDamaged, SchemaTooNew):
             return True  # nobody can say
+
+
+def _require(mark: MoveMark | None) -> MoveMark:
+    if mark is None:
+        msg = "The database of 'store.url' has no rows of this server."
+        hint = "Is it the right database? 'lore restore' brings the rows of a backup back."
+        raise StoreDamaged(msg, hint=hint)
+    return mark
+
+
+def other_move_error(hint: str = "") -> StoreError:
+    """Return the error for rows that a copy of the folder has moved, or moves."""
+    msg = "The rows in the database belong to another move: this folder or another is a copy."
+    rest = f" {hint}" if hint else ""
+    return StoreError(msg, hint=f"Use the folder whose move was finished; nothing was lost.{rest}")

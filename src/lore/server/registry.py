@@ -36,14 +36,27 @@ _ROWS_SALT, _HAS_ROWS, _BACKUP = "rows_salt", "has_rows", "backup"
 MOVE_NOTE, MOVED_NOTE, STAMP_NOTE = "move", "moved/", "move_stamp"
 """What the server notes about a move of its memories: where to, what is copied, and its name."""
 
+MOVE_ID_NOTE, NEXT_ID_NOTE, SWITCH_NOTE = "move_id", "move_next_id", "move_switch"
+"""The id of a move that the database notes, too, the id that it gets next, and if it switches."""
+
 ERASED_NOTE = "move_erased"
 """Notes that a move has erased all rows of memories, and erases the mark of the database."""
+
+_NOTES_OF_A_MOVE = (
+    MOVE_NOTE, STAMP_NOTE, MOVE_ID_NOTE, NEXT_ID_NOTE, SWITCH_NOTE, ERASED_NOTE,
+)  # fmt: skip
 
 _VECTORS_NOTE = "vectors/"
 """Begins the notes about removed memories whose vectors a vector server still has."""
 
 _LEFT_NOTE = "left_rows/"
-"""Begins the notes about rows in a database that no memory uses any more: its mark, and a name."""
+"""Begins the notes about rows in a database that no memory uses any more: its mark, and a name.
+
+The value is the ids of the move that left them.
+"""
+
+_NO_ID = "1"
+"""The value of such a note if the move has no id; versions without ids wrote it, too."""
 
 _LONGEST_NAME = 100
 """The name must fit on one line of a list."""
@@ -218,6 +231,21 @@ class Registry:
         """Where a move of the memories goes that is not finished, or an empty text."""
         return self.find_note(MOVE_NOTE)
 
+    @property
+    def move_ids(self) -> frozenset[str]:
+        """The ids that the database may have for the move that is not finished.
+
+        Two if it was interrupted while it got another one; an empty one if it began in a version
+        without ids.
+        """
+        with self.database.read() as db:
+            return _move_ids(db)
+
+    @property
+    def has_move_switched(self) -> bool:
+        """Whether the memories are where the move goes that is not finished."""
+        return self.has_rows == (self.move_to == "postgres")
+
     def find_note(self, key: str) -> str:
         """Return what was noted about a move, or an empty text."""
         with self.database.read() as db:
@@ -264,6 +292,11 @@ class Registry:
             left.setdefault(mark, []).append(name)
         return left
 
+    def left_move_ids(self, mark: str) -> frozenset[str]:
+        """Return the ids of the move that left rows in the database with a mark."""
+        ids = self.find_note(f"{_LEFT_NOTE}{mark}/{mark}").split(" ")
+        return frozenset("" if one == _NO_ID else one for one in ids)
+
     def forget_left_rows(self, mark: str) -> None:
         """Note that the rows are deleted that were left in the database with a mark."""
         self.database.write(partial(registry_rows.delete_states, prefix=f"{_LEFT_NOTE}{mark}/"))
@@ -275,8 +308,9 @@ class Registry:
         mark = self._rows_name(db, "server", "")
         names = [self._rows_name(db, "owner", one.id) for one in owners]
         names += [self._rows_name(db, "team", one.id) for one in teams]
+        ids = " ".join(one or _NO_ID for one in sorted(_move_ids(db)))
         for name in (mark, *names):
-            registry_rows.set_state(db, f"{_LEFT_NOTE}{mark}/{name}", "1")
+            registry_rows.set_state(db, f"{_LEFT_NOTE}{mark}/{name}", ids)
         self._renew_rows(db)
 
     def end_move(self, *, leaves_rows: bool = False) -> None:
@@ -286,7 +320,7 @@ class Registry:
             if leaves_rows:
                 self._leave_rows(db)
             registry_rows.delete_states(db, MOVED_NOTE)
-            for key in (MOVE_NOTE, STAMP_NOTE, ERASED_NOTE):
+            for key in _NOTES_OF_A_MOVE:
                 registry_rows.set_state(db, key, "")
 
         self.database.write(work)
@@ -492,6 +526,11 @@ class Registry:
         with self.database.read() as db:
             sealed = registry_rows.find_provider_key(db, team_id, provider)
         return self.vault.open(sealed, f"{team_id}/{provider}") if sealed else ""
+
+
+def _move_ids(db: Connection) -> frozenset[str]:
+    next_id = registry_rows.find_state(db, NEXT_ID_NOTE)
+    return frozenset((registry_rows.find_state(db, MOVE_ID_NOTE), *([next_id] if next_id else [])))
 
 
 def _delete_folder(folder: Path) -> None:

@@ -109,6 +109,16 @@ class PostgresDatabase(Database):
         finally:
             connection.close()
 
+    @contextmanager
+    def lock(self) -> Iterator[PostgresConnection]:
+        """Yield a connection that has the owner's write lock; commit at the end of the block.
+
+        The block may take as long as it wants to, also if it does nothing with the connection.
+        """
+        with self._transaction() as db:
+            db.rows("SET LOCAL idle_in_transaction_session_timeout = 0")
+            yield db
+
     def erase_rows(self) -> None:
         """Delete every row of the owner in all tables, or none."""
         with self._transaction() as db:
