@@ -239,7 +239,7 @@ class Sync(MemoryPart):
         return applied
 
     def finish_forgets(self) -> None:
-        """Erase the bytes of what other machines forgot, also after a kill in between."""
+        """Erase the bytes of what was forgotten, also after a kill in between."""
         from lore.memory.continuity import Continuity
 
         with self._database.read() as db:
