@@ -804,6 +804,22 @@ def test_a_short_reply_is_read_with_the_question_that_it_answers(shop: Shop) -> 
     assert link.newer_text == "On which weekday does the sprint start? Wednesday"
 
 
+def test_a_doubt_about_an_answer_goes_with_the_question_that_it_quotes(shop: Shop) -> None:
+    shop.judge.replaced = [("Mondays", "Wednesday"), ("Mondays", "Thursdays")]
+    shop.say("the sprint starts on Mondays", day=1)
+    asked, answer = capture_turns(
+        shop, "reply", 30,
+        ("assistant", say_text("On which weekday does the Zanzibar sprint start?")),
+        ("user", say_text("Wednesday")),
+    )  # fmt: skip
+    shop.say("the sprint starts on Thursdays", day=60)
+    (doubt,) = links_of(shop, answer)
+    assert "Zanzibar" in doubt.older_text
+    assert doubt.older_asked_n == shop.number_of(asked)
+    shop.memory.forget(id=asked)
+    assert links_of(shop, answer) == []
+
+
 @pytest.mark.parametrize(
     ("report", "shown"),
     [

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from lore.records import NewMessage, Part
 from lore.settings import Settings
 from lore.store import sync_rows
 from lore.store.sync_rows import PeerRow
+from lore.sync.wire_format import DEEPEST_RECORD
 from tests.fakes import NOON
 from tests.store.samples import open_memory
 
@@ -236,6 +238,23 @@ def test_a_kill_after_a_forget_is_applied_leaves_the_text_in_no_file(
     upkeep.run(other, lambda: False)
     assert b"zebrafish" not in continuity.read_bytes()
     assert not any(b"zebrafish" in file.read_bytes() for file in home.rglob("*") if file.is_file())
+
+
+def test_a_tombstone_that_is_left_out_stops_nothing_by_a_zero_character_in_its_key(
+    pair: Pair,
+) -> None:
+    one, other = pair
+    one.forget(id=one.remember("Paint the gate.").id)
+    kept = one.remember("Oil the door.").id
+    one.sync.describe()
+    records = list(one.sync.changes().records)
+    forget = next(record for record in records if record["kind"] == "forget")
+    nested: list[Any] = []
+    for _ in range(DEEPEST_RECORD):
+        nested = [nested]
+    records.append({**forget, "key": f"{forget['key']}\0", "references": nested})
+    other.sync.receive(records, machine="aa")
+    assert [one.id for one in other.knowledge.page_of_fragments(limit=9).items] == [kept]
 
 
 def test_the_daemon_syncs_only_where_both_target_and_interval_are_set() -> None:

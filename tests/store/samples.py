@@ -28,6 +28,7 @@ from lore.store import (
 )
 from lore.store.consolidation import StepRecorder
 from lore.store.database import Database, open_database, open_on_server
+from lore.store.replacements import Replacement
 from lore.store.sql_connection import Connection
 from tests import engines
 
@@ -100,6 +101,13 @@ class Cycle:
     def take_back(self) -> list[bool]:
         done = consolidation.steps_of_cycle(self.db, self.n)
         return [reversible_changes.undo_step(self.db, step, now=NOON) for step in done]
+
+
+def insert_former_link(db: Connection, link: Replacement) -> None:
+    """Store a link as versions did that did not note which messages it quotes."""
+    row = link._asdict()
+    del row["newer_asked_n"], row["older_asked_n"]
+    db.insert("replacements", **row)
 
 
 def new_distillation(i: int, text: str, first: str = "", last: str = "") -> Distillation:

@@ -11,6 +11,7 @@ from lore.capture.message_capture import prepare
 from lore.errors import SchemaTooNew
 from lore.records import Role, Spend
 from lore.store import (
+    hard_delete,
     items,
     maintenance,
     messages,
@@ -27,6 +28,7 @@ from tests.store.samples import (
     NOON,
     add_fragment,
     at_noon,
+    insert_former_link,
     new_message,
     new_session,
     newest_spend,
@@ -270,17 +272,18 @@ def test_a_newer_schema_is_refused_and_nothing_is_changed(
 
 def test_a_decision_on_a_long_statement_is_found_after_the_upgrade(tmp_path: Path) -> None:
     long = "The harbor is deep, and " * 60
-    decided = replacements.Replacement(1, long, 2, "The harbor is flat.", "dismissed", 1.0, 1)
+    new = "The harbor is flat."
+    decided = replacements.Replacement(1, long, 2, new, "dismissed", 1.0, 1)
 
     def fill(db: Connection) -> None:
-        older, newer = add_fragment(db, 1), add_fragment(db, 2)
+        older, newer = add_fragment(db, 1, f"{long} also here."), add_fragment(db, 2, new)
         again = decided._replace(older_n=older, newer_n=newer, relation="may_replace")
         for text, link in (
             (long, decided),
             (f"{long} also here.", again._replace(certainty=0.4)),
             (replacements.statement_key(long), again._replace(certainty=0.9)),
         ):
-            db.insert("replacements", **link._asdict() | {"older_text": text})
+            insert_former_link(db, link._replace(older_text=text))
 
     former = before(migrations.m012_statement_keys, tmp_path)
     former.write(fill)
@@ -293,3 +296,65 @@ def test_a_decision_on_a_long_statement_is_found_after_the_upgrade(tmp_path: Pat
         assert db.value("SELECT count(*) FROM replacements") == 1
         assert migrations.find_foreign_schema(db) == []
     reopened.close()
+
+
+ASKED = "Should the **orders** database of Zanzibar run on Postgres 16?"
+REPLY = "Yes, on Postgres 16 now."
+QUOTED = f"Should the orders database of Zanzibar run on Postgres 16? {REPLY}"
+
+
+def former_answer(home: Path, *, is_asked_forgotten: bool) -> tuple[int, int]:
+    """Make a memory of the former schema with links to an answer; one quotes its question.
+
+    Return the numbers of the question and the answer.
+    """
+
+    def fill(db: Connection) -> tuple[int, int]:
+        older = add_fragment(db, 1, "It runs on Postgres 14.")
+        turns: tuple[tuple[Role, str], ...] = (("assistant", ASKED), ("user", REPLY))
+        said = [
+            prepare(new_message(text, i, role=role, key=str(i)))
+            for i, (role, text) in enumerate(turns)
+        ]
+        ids = messages.add_messages(db, new_session(db), said, now=NOON)
+        asked, newer = items.numbers_of(db, ids).values()
+        link = replacements.Replacement(
+            older, "It runs on Postgres 14.", newer, QUOTED, "dismissed", 1.0, 1
+        )
+        insert_former_link(db, link)
+        insert_former_link(db, link._replace(older_text="Postgres 14", newer_text=REPLY))
+        if is_asked_forgotten:
+            db.run("DELETE FROM items WHERE n = :n", n=asked)
+        return asked, newer
+
+    former = before(migrations.m013_asked_messages, home)
+    ends = former.write(fill)
+    former.close()
+    return ends
+
+
+def test_a_former_link_goes_with_the_question_that_it_quotes(tmp_path: Path) -> None:
+    asked, newer = former_answer(tmp_path, is_asked_forgotten=False)
+    reopened = open_at(tmp_path)
+    with reopened.read() as db:
+        rows = db.rows("SELECT newer_text, newer_asked_n, relation FROM replacements ORDER BY n")
+        assert rows == [(QUOTED, asked, "dismissed"), (REPLY, None, "dismissed")]
+        assert replacements.count_waiting(db) == 0
+        assert migrations.find_foreign_schema(db) == []
+    selection = hard_delete.ForgetSelection((asked,))
+    reopened.write(lambda db: hard_delete.forget(db, selection, now=NOON))
+    with reopened.read() as db:
+        assert db.column("SELECT newer_text FROM replacements") == [REPLY]
+        assert replacements.waiting_items(db, limit=9) == [newer]
+    reopened.close()
+
+
+def test_a_former_link_that_quotes_a_forgotten_question_is_judged_again(tmp_path: Path) -> None:
+    _, newer = former_answer(tmp_path, is_asked_forgotten=True)
+    assert b"Zanzibar" in (tmp_path / "memory.db").read_bytes()
+    reopened = open_at(tmp_path)
+    with reopened.read() as db:
+        assert db.column("SELECT newer_text FROM replacements") == [REPLY]
+        assert replacements.waiting_items(db, limit=9) == [newer]
+    reopened.close()
+    assert b"Zanzibar" not in (tmp_path / "memory.db").read_bytes()

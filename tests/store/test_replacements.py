@@ -8,13 +8,23 @@ from typing import Any
 
 import pytest
 
+from lore.capture.message_capture import prepare
 from lore.errors import StoreError
-from lore.store import dialogue_state, fragments, hard_delete, items, replacements
+from lore.records import Role
+from lore.store import (
+    dialogue_state,
+    fragments,
+    hard_delete,
+    items,
+    link_upgrade,
+    messages,
+    replacements,
+)
 from lore.store.database import Database
 from lore.store.hard_delete import ForgetSelection
 from lore.store.replacements import Replacement
 from lore.store.sql_connection import Connection
-from tests.store.samples import NOON, add_fragment
+from tests.store.samples import NOON, add_fragment, insert_former_link, new_message, new_session
 
 
 def link(older: int, newer: int, **changes: Any) -> Replacement:
@@ -89,6 +99,79 @@ def test_forgetting_either_end_deletes_the_link(database: Database, *, forgets_o
     database.write(lambda db: hard_delete.forget(db, gone, now=NOON))
     with database.read() as db:
         assert db.value("SELECT count(*) FROM replacements") == 0
+
+
+@pytest.mark.parametrize("column", ["newer_asked_n", "older_asked_n"])
+def test_a_link_goes_with_a_message_that_it_quotes(database: Database, column: str) -> None:
+    def fill(db: Connection) -> tuple[int, int, int]:
+        a, b, asked = (add_fragment(db, place) for place in (1, 2, 3))
+        replacements.record(db, [], [link(a, b, **{column: asked})])
+        return a, b, asked
+
+    a, b, asked = database.write(fill)
+    forgotten = ForgetSelection((asked,))
+    database.write(lambda db: hard_delete.forget(db, forgotten, now=NOON))
+    with database.read() as db:
+        assert db.rows("SELECT * FROM replacements") == []
+        assert replacements.waiting_items(db, limit=9) == [b]
+        assert set(items.ids_of(db, [a, b])) == {a, b}
+
+
+def test_a_text_across_a_question_and_its_answer_is_forgotten(database: Database) -> None:
+    def fill(db: Connection) -> None:
+        a, b = add_fragment(db, 1), add_fragment(db, 2)
+        replacements.record(db, [], [link(a, b, newer_text="Which port? 81")])
+        replacements.record(db, [], [link(a, b, older_text="Which port? 80")])
+
+    database.write(fill)
+    for text in ("PORT? 81", "port? 80"):
+        work = partial(hard_delete.forget, selection=ForgetSelection(), text=text, now=NOON)
+        database.write(work)
+    with database.read() as db:
+        assert db.rows("SELECT * FROM replacements") == []
+
+
+def test_what_was_judged_with_a_question_that_is_gone_is_judged_again(db: Connection) -> None:
+    a, b, asked = (add_fragment(db, place) for place in (1, 2, 3))
+    db.run("DELETE FROM items WHERE n = :n", n=asked)
+    assert replacements.record(db, [b], [link(a, b, newer_asked_n=asked)]) == 0
+    assert db.rows("SELECT * FROM replacements") == []
+    assert replacements.waiting_items(db, limit=9) == [b]
+
+
+@pytest.mark.parametrize(
+    ("roles", "question", "answer"),
+    [
+        (
+            ("assistant", "user"),
+            "Is it **81**? Should the [port](http://x.y) be 81?",
+            "Yes, 81 now.",
+        ),
+        (("user", "assistant"), "Set the port to 81", "The port is 81 now."),
+    ],
+)
+def test_former_links_are_noted_with_the_message_that_they_quote(
+    db: Connection, roles: tuple[Role, Role], question: str, answer: str
+) -> None:
+    said = [
+        prepare(new_message(text, i, role=role, key=str(i)))
+        for i, (role, text) in enumerate(zip(roles, (question, answer), strict=True))
+    ]
+    ids = messages.add_messages(db, new_session(db), said, now=NOON)
+    asked, newer = items.numbers_of(db, ids).values()
+    older, last = add_fragment(db, 1, "port is 80"), add_fragment(db, 2, "port is 82")
+    quoted = f"{question.rpartition('? ')[2].replace('[port](http://x.y)', 'port')} {answer}"
+    for one in (
+        link(older, newer, newer_text=quoted),
+        link(newer, last, older_text=quoted, newer_text="port is 82"),
+        link(older, last, newer_text="port is 82"),
+        link(last, newer, older_text="port is 82", newer_text=f"What is forgotten? {answer}"),
+    ):
+        insert_former_link(db, one)
+    link_upgrade.note_asked_messages(db)
+    sql = "SELECT newer_asked_n, older_asked_n FROM replacements ORDER BY n"
+    assert db.rows(sql) == [(asked, None), (None, asked), (None, None)]
+    assert replacements.waiting_items(db, limit=9) == [newer]
 
 
 def test_a_deleted_successor_lets_the_older_one_hold_again(db: Connection) -> None:

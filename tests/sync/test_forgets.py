@@ -9,6 +9,7 @@ import pytest
 
 from lore import clock
 from lore.capture.message_capture import Conversation, capture
+from lore.errors import SyncError
 from lore.records import NewMessage, Part
 from lore.store import hard_delete, sessions, sync_forgets
 from lore.store.database import Connection
@@ -148,3 +149,14 @@ def test_what_a_copy_brings_back_keeps_the_time_at_which_it_was_forgotten(pair) 
     assert times_of(one) == {1}
     with one.database.read() as db:
         assert all_tombstones(db)[id_].source  # it is recognized when it is captured again
+
+
+def test_a_tombstone_whose_key_has_a_zero_character_is_refused_as_such(pair) -> None:
+    one, other = pair
+    say(one, "Paint the gate.", key="1")
+    forget_session(one)
+    one.replica.scan()
+    records = one.replica.changes("").records
+    next(record for record in records if record["kind"] == "forget")["key"] += "\0"
+    with pytest.raises(SyncError, match="invalid 'key'"):
+        other.replica.apply(records, via="one")

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from lore.store import migrations, sqlite
 from lore.store.database import Connection, Database
 from lore.store.replacements import STATEMENT_BYTES, Replacement
 from lore.store.sqlite import SqliteConnection
-from tests.store.samples import add_fragment, at_noon, open_at
+from tests.store.samples import add_fragment, at_noon, insert_former_link, open_at
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,14 +41,19 @@ def add_former_vectors(db: Connection) -> None:
         db.insert("vectors", n=item, embedder_n=embedder_n, vector=bytes(2 * DIMENSION))
 
 
-def add_former_links(db: Connection) -> None:
-    """Store replaced statements as a whole."""
+def add_former_links(db: Connection, older_text: str) -> None:
+    """Store links whose older texts their items do not have like this."""
     newer = add_fragment(db, 2, "newer")
     for number in range(3, 9):
-        older, long = add_fragment(db, number, "older"), "older " * 200
-        link = Replacement(older, long, newer, "newer", "replaces", 0.9, 1)
-        db.insert("replacements", **link._asdict())
+        older = add_fragment(db, number, "older")
+        link = Replacement(older, older_text, newer, "newer", "replaces", 0.9, 1)
+        insert_former_link(db, link)
 
+
+FORMER_LINKS = {
+    "m012_statement_keys": "older " * 200,
+    "m013_asked_messages": "A question that was forgotten? older",
+}
 
 STEPS: tuple[migrations.Migration, ...] = (*migrations.MIGRATIONS, m900_later)
 
@@ -96,6 +102,7 @@ def state_of(path: Path) -> tuple[bool, ...]:
     spent = {row[1] for row in db.rows("PRAGMA table_info(spend)")}
     held = {row[1] for row in db.rows("PRAGMA table_info(spend_reservations)")}
     standing = {row[1] for row in db.rows("PRAGMA table_info(standing)")}
+    linked = {row[1] for row in db.rows("PRAGMA table_info(replacements)")}
     logged = {row[1] for row in db.rows("PRAGMA table_info(retrievals)")}
     sizes = {row[0] for row in db.rows("SELECT length(vector) FROM vectors")} if done else set()
     stored = db.column("SELECT older_text FROM replacements") if "replacements" in names else []
@@ -141,9 +148,16 @@ def state_of(path: Path) -> tuple[bool, ...]:
         "m012_statement_keys" in done,
         *(len(text.encode()) <= STATEMENT_BYTES for text in stored),
     }
+    thirteenth = {
+        "m013_asked_messages" in done,
+        "newer_asked_n" in linked,
+        "older_asked_n" in linked,
+        "replacements_newer_asked" in names,
+        "replacements_older_asked" in names,
+    }
     assert "former_vectors" not in names
     last = {"m900_later" in done, "later" in names, "mood" in columns}
-    later = (sixth, seventh, eighth, ninth, tenth, eleventh, twelfth, last)
+    later = (sixth, seventh, eighth, ninth, tenth, eleventh, twelfth, thirteenth, last)
     steps = (first, second, third, fourth, fifth, *later)
     assert all(len(step) == 1 for step in steps), (names, done)
     return tuple(step.pop() for step in steps)
@@ -172,8 +186,8 @@ def kill_at_each_statement(home: Path, step: str) -> None:
         old.write(lambda db: add_fragment(db, 1, "an old fact"))
         if step == "m006_quantized_vectors":
             old.write(add_former_vectors)
-        if step == "m012_statement_keys":
-            old.write(add_former_links)
+        if text := FORMER_LINKS.get(step):
+            old.write(partial(add_former_links, older_text=text))
         old.close()
     for statement in range(1, 400):
         place = home / f"{step}-{statement}"

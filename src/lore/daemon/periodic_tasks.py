@@ -341,7 +341,7 @@ def sync(memory: Memory, _stopping: Stopping) -> TaskResult:
 
 
 def run_maintenance(memory: Memory, _stopping: Stopping) -> TaskResult:
-    """Run the daily maintenance, and finish what a killed sync left."""
+    """Run the daily maintenance, and finish what a killed forget or sync left."""
     memory.sync.finish_forgets()
     return TaskResult({"upkeeps": 1}) if memory.maintenance.run_upkeep() else TaskResult()
 

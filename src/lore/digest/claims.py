@@ -59,9 +59,10 @@ def add_turn(db: Connection, n: int, claims: Sequence[Claim]) -> list[Claim]:
     if place is None:
         return list(claims)
     request = _request(typed_text(earlier[place]))
+    request_n = items.numbers_of(db, [earlier[place].id])[earlier[place].id] if request else None
     edits = _find_edits([message, *earlier[:place]])
     return [
-        *(one._replace(asked=request) for one in claims),
+        *(one._replace(asked=request, asked_n=request_n) for one in claims),
         *(_edit_claim(db, one, edit) for one, edit in edits),
     ]
 
@@ -77,7 +78,8 @@ def _message_claims(db: Connection, n: int, message: Message) -> Iterator[Claim]
         return
     stem = Claim(n, "", "", trust, clock.to_us(message.created_at), message.session_id)
     if message.role == "user" and 0 < len(text) <= SHORT_REPLY:
-        stem = stem._replace(asked=_question_before(db, n))
+        asked, asked_n = _question_before(db, n)
+        stem = stem._replace(asked=asked, asked_n=asked_n)
     yield from _split(stem, text, typed=message.role == "user")
 
 
@@ -124,14 +126,16 @@ def _quotes_another(text: str) -> bool:
     return quoted > _QUOTED_SHARE * len(text)
 
 
-def _question_before(db: Connection, n: int) -> str:
-    """Return the question with which an assistant ended the message just before one."""
+def _question_before(db: Connection, n: int) -> tuple[str, int | None]:
+    """Return the question with which an assistant ended the message just before one, and that."""
     before = messages.messages_before(db, n, most=1)
     if not before or before[0].role != "assistant" or before[0].origin != "assistant":
-        return ""
+        return "", None
     split = statements.split_statements(message_features.spoken_text(before[0].parts))
     last = split[-1].text if split else ""
-    return last if last.endswith("?") and len(last) <= MOST_ASKED_CHARS else ""
+    if not last.endswith("?") or len(last) > MOST_ASKED_CHARS:
+        return "", None
+    return last, items.numbers_of(db, [before[0].id])[before[0].id]
 
 
 def _request(text: str) -> str:

@@ -33,9 +33,9 @@ class Claim(NamedTuple):
     """One sentence of an item that states something, with the sentence before it.
 
     `at` is its time in microseconds, `statements` the number of claims of its item. `asked` is the
-    question that a short reply answers, or the request whose outcome an assistant reports, `was`
-    the line that an assistant's edit of a value took away. `is_kept` if it is knowledge that
-    someone stored.
+    question that a short reply answers, or the request whose outcome an assistant reports, of the
+    message `asked_n`; `was` the line that an assistant's edit of a value took away. `is_kept` if it
+    is knowledge that someone stored.
     """
 
     n: int
@@ -48,6 +48,7 @@ class Claim(NamedTuple):
     asked: str = ""
     was: str = ""
     is_kept: bool = False
+    asked_n: int | None = None
 
     @property
     def stated(self) -> str:
@@ -71,6 +72,11 @@ class Claim(NamedTuple):
         is_report = bool(self.asked) and self.trust < TRUST["user"]
         says_enough = len(self.text) >= _TELLING_CHARS and statements.stands_alone(self.text)
         return self.text if is_report and says_enough else self.whole
+
+    @property
+    def shown_asked_n(self) -> int | None:
+        """Return the other message that what readers are shown quotes, or None."""
+        return self.asked_n if self.asked and self.shown == self.stated else None
 
 
 class Pair(NamedTuple):

@@ -322,7 +322,12 @@ class ReplacementFinder:
             for links in replacements.links_of(db, sorted(source_ns)).values():
                 for link in links:
                     if replacements.is_same_statement(link.older_text, fragment.content):
-                        yield link._replace(older_n=n, older_text=fragment.content, statements=1)
+                        yield link._replace(
+                            older_n=n,
+                            older_text=fragment.content,
+                            statements=1,
+                            older_asked_n=None,
+                        )
 
 
 def doubtful_pairs(db: Connection, *, project_n: int | None) -> list[DoubtfulPair]:
@@ -527,7 +532,7 @@ def _link(pair: Pair, relation: Relation, certainty: float) -> Replacement:
     older, newer = pair.older, pair.newer
     return Replacement(
         older.n, older.text, newer.n, newer.shown, relation,
-        min(round(certainty, 4), MODEL_CERTAINTY), newer.at, older.statements,
+        min(round(certainty, 4), MODEL_CERTAINTY), newer.at, older.statements, newer.shown_asked_n,
     )  # fmt: skip
 
 
@@ -559,7 +564,9 @@ def find_paraphrases(db: Connection, link: Replacement) -> list[Replacement]:
         and telling & _telling_words(content)
         and not replacements.is_same_statement(link.older_text, content)
     }
-    possible = link._replace(relation="possible", certainty=POSSIBLE, statements=1)
+    possible = link._replace(
+        relation="possible", certainty=POSSIBLE, statements=1, older_asked_n=None
+    )
     candidates = [
         possible._replace(older_n=n, older_text=contents[n])
         for n in fragments.current_of(db, contents)
@@ -574,7 +581,10 @@ def _links_of_echoes(db: Connection, link: Replacement) -> Iterator[Replacement]
             repeats = is_echo(claim.text, link.older_text, link.newer_text)
             if repeats and reply_n != link.newer_n:
                 yield link._replace(
-                    older_n=reply_n, older_text=claim.text, statements=claim.statements
+                    older_n=reply_n,
+                    older_text=claim.text,
+                    statements=claim.statements,
+                    older_asked_n=None,
                 )
 
 
@@ -588,6 +598,7 @@ def _links_of_successors(db: Connection, link: Replacement) -> Iterator[Replacem
             yield later._replace(
                 older_n=earlier.newer_n,
                 older_text=earlier.newer_text,
+                older_asked_n=earlier.newer_asked_n,
                 relation="may_replace",
                 certainty=min(earlier.certainty, later.certainty, MODEL_CERTAINTY),
                 statements=1,
@@ -605,6 +616,7 @@ def _links_of_return(db: Connection, pair: Pair, judgement: Judgement) -> Iterat
             yield Replacement(
                 link.newer_n, link.newer_text, pair.newer.n, pair.newer.shown, "may_replace",
                 min(link.certainty, MODEL_CERTAINTY), pair.newer.at,
+                newer_asked_n=pair.newer.shown_asked_n, older_asked_n=link.newer_asked_n,
             )  # fmt: skip
 
 
@@ -616,7 +628,7 @@ def _links_of_fragments(
     derived = replacements.derived_fragments(db, [place.id for place in places])
     for link, place in zip(links, places, strict=True):
         made = [
-            link._replace(older_n=n, older_text=content, statements=1)
+            link._replace(older_n=n, older_text=content, statements=1, older_asked_n=None)
             for n, content in derived.get(place.id, {}).items()
             if replacements.is_same_statement(link.older_text, content)
         ]

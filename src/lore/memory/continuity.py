@@ -106,6 +106,10 @@ class Continuity(MemoryPart):
             names = project_rows.names_of_projects(db, [*project_rows.all_projects(db)])
         return [*filter(os.path.isabs, names), str(Path.home())]
 
+    def with_page(self, folders: Sequence[str]) -> list[str]:
+        """Return those of the folders that have a page, or something in its place."""
+        return [one for one in folders if Path(one, continuity_page.FILE_NAME).is_file()]
+
     def refresh(self, folders: Sequence[str]) -> None:
         """Write the pages in folders again, where there are any, after something was forgotten."""
         for folder in folders:

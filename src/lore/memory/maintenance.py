@@ -34,6 +34,7 @@ from lore.store import (
     native_rows,
     replacements,
     spend,
+    sync_rows,
     vectors,
 )
 from lore.store import jobs as job_store
@@ -94,26 +95,36 @@ class Maintenance(MemoryPart):
     def forget(
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> list[str]:
-        """Delete data permanently at a person's request; return the deleted ids."""
+        """Delete data permanently at a person's request; return the deleted ids.
+
+        Shared pages and copies in agents' memories go first: only the store knows which of their
+        entries are meant. The rest is noted with the deletion, and finished by the daemon's upkeep
+        or the next sync if this process is killed.
+        """
         from lore.digest import native_share, project_page
         from lore.memory.continuity import Continuity
 
         session, project = self._redactor.redact(session), self._redactor.redact(project)
         continuity = Continuity(self._context)
         folders = continuity.folders()  # those of a forgotten project are unknown afterwards
+        with_page = continuity.with_page(folders)
         with self._database.read() as db:
             selection = hard_delete.select(db, id, session, project, match)
             selection = hard_delete.with_derived(db, selection)
             entries = project_page.ForgottenEntries(db, selection.item_ns, match)
             copies = native_share.SharedCopies(db, Path.home(), selection.item_ns, match)
-        deleted_ids = maintenance.forget_everywhere(
-            self._database, selection, match, self._settings.backups, key=self._backup_key
-        )
-        self._sources.forget_vectors(selection.item_ns)
-        self.clear_caches()
         entries.remove()
         copies.remove()
+        deleted_ids = maintenance.forget_everywhere(
+            self._database, selection, match, self._settings.backups,
+            key=self._backup_key, folders=with_page,
+        )  # fmt: skip
+        self._sources.forget_vectors(selection.item_ns)
+        self.clear_caches()
         continuity.refresh(folders)
+        self._database.write(sync_rows.clear_unfinished_forgets)
+        if with_page:  # their paths were noted, and one may be forgotten
+            self._database.erase_traces()
         return deleted_ids
 
     def clear_caches(self) -> None:

@@ -25,7 +25,7 @@ from lore.sync.batch import Applied
 from lore.sync.exchange import Exchange, note_problem
 from lore.sync.peers import PeerOptions
 from lore.sync.replica import ChangePage, Replica
-from lore.sync.wire_format import FORMAT, OLDEST_FORMAT
+from lore.sync.wire_format import FORMAT, OLDEST_FORMAT, is_key
 from lore.validation import validate_methods
 
 KEY_FILE = "sync.key"
@@ -239,7 +239,7 @@ class Sync(MemoryPart):
         return applied
 
     def finish_forgets(self) -> None:
-        """Erase the bytes of what other machines forgot, also after a kill in between."""
+        """Erase the bytes of what was forgotten, also after a kill in between."""
         from lore.memory.continuity import Continuity
 
         with self._database.read() as db:
@@ -265,7 +265,11 @@ def _tombstones(records: Sequence[Any], now: datetime) -> dict[str, Tombstone]:
     """Return the tombstones among records, which are checked when they are applied."""
     tombstones = {}
     for record in records:
-        if isinstance(record, dict) and record.get("kind") == "forget":
+        if (
+            isinstance(record, dict)
+            and record.get("kind") == "forget"
+            and is_key(record.get("key"))
+        ):
             try:
                 us, _, value = record["registers"]["self"][:3]
                 one = history.make_tombstone(str(value["source"]), int(us), now=now)

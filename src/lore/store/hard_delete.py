@@ -270,12 +270,15 @@ def forget(
     _clean_session_names(db, selection, at)
     if text:
         _clean_text(db, normalize_text(text), at)
-    if deleted:
-        _delete_items(db, selection.item_ns)
+    quoting = _delete_items(db, selection.item_ns) if deleted else ()
+    if text:
+        _clean_links(db, normalize_text(text))
     history.add_tombstones(db, sorted(task_tables.ids_inside(db, _inside(selection))), at)
     history.add_tombstones(db, layout_rows.file_ids(db, selection.project_ns), at)
     ids = [*deleted.values(), *_delete_sessions_and_projects(db, selection)]
-    consolidation.redact_reports(db, ids, normalize_text(text))
+    # A report may quote a forgotten question together with its answer, under the answer's id.
+    quoting_ids = items.ids_of(db, quoting).values()
+    consolidation.redact_reports(db, [*ids, *quoting_ids], normalize_text(text))
     db.run("DELETE FROM speakers WHERE name NOT IN (SELECT speaker FROM messages)")
     dialogue_state.drop_quoting_states(db)
     keywords.optimize(db)
@@ -312,7 +315,8 @@ def session_sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
     return {id_: forgotten_names.session_digest(agent, name) for id_, agent, name in rows}
 
 
-def _delete_items(db: Connection, ns: Sequence[int]) -> None:
+def _delete_items(db: Connection, ns: Sequence[int]) -> list[int]:
+    """Delete items; return those that are judged again, because a link of theirs quoted one."""
     for type_ in ITEM_TYPES:
         keywords.remove(db, ns, type=type_)
     graph.remove_mentions(db, ns)
@@ -334,8 +338,19 @@ def _delete_items(db: Connection, ns: Sequence[int]) -> None:
     for orphan in orphans:
         if orphan not in deleted:
             reversible_changes.set_depths(db, orphan, 0)
-    replacements.remove(db, ns)
+    quoting = replacements.remove_forgotten(db, ns)
     db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=int_array(ns))
+    return quoting
+
+
+def _clean_links(db: Connection, needle: str) -> None:
+    """Delete the links that contain a text which no item has in one piece.
+
+    Their items are not judged again: the same text would come back.
+    """
+    for column in ("older_text", "newer_text"):
+        for place in _rows_with_text(db, "replacements", ("n",), column, needle):
+            replacements.drop_link(db, place["n"])
 
 
 def _delete_sessions_and_projects(db: Connection, doomed: ForgetSelection) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from datetime import datetime
 from functools import partial
@@ -35,6 +36,7 @@ from lore.store import (
     migrations,
     project_rows,
     sqlite,
+    sync_rows,
     vectors,
 )
 from lore.store.database import Database, find_meta, open_database, set_meta
@@ -347,17 +349,20 @@ def forget_everywhere(
     backups: Path,
     *,
     key: bytes | None = None,
+    folders: Sequence[str] = (),
 ) -> list[str]:
     """Forget in the database and in the automatic backups, down to the bytes on disk.
 
-    With the key, a backup that is sealed gets a new seal.
+    With the key, a backup that is sealed gets a new seal. What is left to do then is noted with the
+    deletion: the bytes of the items, and the pages in `folders`.
     """
 
     def work(db: Connection) -> list[str]:
         now = database.now()
         deleted = hard_delete.forget(db, selection, text=text, now=now)
         if deleted or text:
-            set_meta(db, "forgotten_at", str(clock.to_us(now)))
+            sync_rows.add_deleted(db, selection.item_ns, now)
+            sync_rows.set_stale_pages(db, folders)
         return deleted
 
     ids = database.write(work)

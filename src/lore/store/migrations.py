@@ -218,6 +218,26 @@ def m012_statement_keys(db: Connection) -> None:
         db.update("replacements", n, older_text=key)
 
 
+def m013_asked_messages(db: Connection) -> None:
+    """Note which other message a link quotes: it goes with that message.
+
+    Links that quote what is gone are deleted, and their newer items judged again.
+    """
+    from lore.store import link_upgrade  # only this step needs it
+
+    for column in ("newer_asked_n", "older_asked_n"):
+        db.rows(
+            f"ALTER TABLE replacements ADD COLUMN {column} INTEGER"
+            " REFERENCES items (n) ON DELETE CASCADE"
+        )
+        # Deleting an item looks for the links that quote it.
+        db.rows(
+            f"CREATE INDEX replacements_{column.removesuffix('_n')} ON replacements ({column})"
+            f" WHERE {column} IS NOT NULL"
+        )
+    link_upgrade.note_asked_messages(db)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_initial,
     m002_requests,
@@ -231,6 +251,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m010_task_memory,
     m011_sync,
     m012_statement_keys,
+    m013_asked_messages,
 )
 
 

@@ -1,7 +1,8 @@
 """Replacements: which statements a newer one replaced, and which items wait to be judged.
 
 A link says that a sentence of one item was replaced by a sentence of a newer item. Links are
-derived from messages and fragments, and are deleted with either end.
+derived from messages and fragments, and are deleted with either end, and with a message that they
+quote.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Replacement(NamedTuple):
     """A sentence of an older item, and the newer sentence that replaced it or may have.
 
     `at` is the time of the newer one in microseconds; `statements` counts those of the older item.
+    `newer_asked_n` and `older_asked_n` are the messages whose question or request a sentence begins
+    with.
     """
 
     older_n: int
@@ -53,6 +56,14 @@ class Replacement(NamedTuple):
     certainty: float
     at: int
     statements: int = 1
+    newer_asked_n: int | None = None
+    older_asked_n: int | None = None
+
+    @property
+    def item_ns(self) -> set[int]:
+        """Return all items whose words the link has."""
+        asked_ns = {n for n in (self.newer_asked_n, self.older_asked_n) if n is not None}
+        return {self.older_n, self.newer_n, *asked_ns}
 
 
 class Successor(NamedTuple):
@@ -104,14 +115,16 @@ def still_waiting(db: Connection, ns: Sequence[int]) -> set[int]:
 def record(db: Connection, judged_ns: Sequence[int], links: Sequence[Replacement]) -> int:
     """Store links between items that still exist, take the judged items off the queue.
 
-    Return how many links are new. A link that is known keeps the more certain relation.
+    Return how many links are new. A link that is known keeps the more certain relation. What was
+    judged with a question or a request that is gone is queued again.
     """
-    ends = {n for link in links for n in (link.older_n, link.newer_n)}
+    named = {n for link in links for n in link.item_ns}
     there = set(
-        db.column(f"SELECT n FROM items WHERE {among('n', 'ns')}", ns=int_array(sorted(ends)))
+        db.column(f"SELECT n FROM items WHERE {among('n', 'ns')}", ns=int_array(sorted(named)))
     )
-    stored = [link for link in links if {link.older_n, link.newer_n} <= there and _put(db, link)]
+    stored = [link for link in links if link.item_ns <= there and _put(db, link)]
     db.run_many("DELETE FROM replacement_queue WHERE n = :n", [(n,) for n in judged_ns])
+    queue(db, {one.newer_n for one in links if not one.item_ns <= there} & there)
     if any(link.relation != "possible" for link in stored):
         count_change(db)
     return len(stored)
@@ -120,10 +133,12 @@ def record(db: Connection, judged_ns: Sequence[int], links: Sequence[Replacement
 def _put(db: Connection, link: Replacement) -> int:
     return db.run(
         "INSERT INTO replacements (older_n, older_text, newer_n, newer_text, relation, certainty,"
-        " at, statements) VALUES (:older_n, :older_text, :newer_n, :newer_text, :relation,"
-        " :certainty, :at, :statements) ON CONFLICT (older_n, older_text, newer_n) DO UPDATE"
-        " SET newer_text = excluded.newer_text, relation = excluded.relation,"
-        " certainty = excluded.certainty WHERE excluded.certainty > replacements.certainty",
+        " at, statements, newer_asked_n, older_asked_n) VALUES (:older_n, :older_text, :newer_n,"
+        " :newer_text, :relation, :certainty, :at, :statements, :newer_asked_n, :older_asked_n)"
+        " ON CONFLICT (older_n, older_text, newer_n) DO UPDATE SET newer_text ="
+        " excluded.newer_text, newer_asked_n = excluded.newer_asked_n, relation ="
+        " excluded.relation, certainty = excluded.certainty"
+        " WHERE excluded.certainty > replacements.certainty",
         **link._asdict() | {"older_text": statement_key(link.older_text)},
     )
 
@@ -152,6 +167,23 @@ def remove(db: Connection, ns: Sequence[int]) -> None:
         count_change(db)
 
 
+def remove_forgotten(db: Connection, ns: Sequence[int]) -> list[int]:
+    """Delete the links of items that are forgotten, and all others that quote them.
+
+    The newer items of the others are queued, to be judged without the words that go; return them.
+    """
+    remove(db, ns)
+    sql = (
+        f"DELETE FROM replacements WHERE {among('newer_asked_n', 'ns')}"
+        f" OR {among('older_asked_n', 'ns')} RETURNING newer_n"
+    )
+    quoting = sorted(set(db.column(sql, ns=int_array(ns))))
+    if quoting:
+        queue(db, quoting)
+        count_change(db)
+    return quoting
+
+
 def count_change_of(db: Connection, n: int) -> None:
     """Count a change if an item that was deleted, superseded or restored has links."""
     if db.value(f"SELECT 1 FROM replacements WHERE {_OF_ITEMS} LIMIT 1", ns=int_array([n])):
@@ -170,7 +202,8 @@ def count_change(db: Connection) -> None:
 
 
 _COLUMNS = (
-    "r.older_n, r.older_text, r.newer_n, r.newer_text, r.relation, r.certainty, r.at, r.statements"
+    "r.older_n, r.older_text, r.newer_n, r.newer_text, r.relation, r.certainty, r.at, r.statements,"
+    " r.newer_asked_n, r.older_asked_n"
 )
 _LIVE = (
     "FROM replacements r JOIN items older ON older.n = r.older_n"

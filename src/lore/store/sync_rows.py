@@ -611,6 +611,8 @@ def get_deleted(db: Connection) -> list[int]:
 
 def set_stale_pages(db: Connection, folders: Sequence[str]) -> None:
     """Note folders whose pages may still show what was forgotten."""
+    if not folders:
+        return
     known = sorted({*get_stale_pages(db), *folders})
     db.upsert("meta", ("key",), key=_STALE_PAGES, value=pack_json(known))
 
@@ -624,6 +626,12 @@ def get_stale_pages(db: Connection) -> list[str]:
 def clear_stale_pages(db: Connection) -> None:
     """Note that all pages are written again."""
     db.run("DELETE FROM meta WHERE key = :key", key=_STALE_PAGES)
+
+
+def clear_unfinished_forgets(db: Connection) -> None:
+    """Note that nothing of what was forgotten is left in any file."""
+    clear_deleted(db)
+    clear_stale_pages(db)
 
 
 def clear_deleted(db: Connection) -> None:

@@ -66,7 +66,7 @@ def parse_record(raw: Any) -> SyncRecord:
         raise SyncError(msg, hint="Upgrade the older one of the two.")
     kind, key, registers = raw["kind"], raw.get("key"), raw.get("registers")
     _check_depth(kind, raw)
-    if not _is_key(key) or not _KEYS[kind](key):
+    if not is_key(key) or not _KEYS[kind](key):
         raise _invalid(kind, "key")
     names = _REGISTERS[kind]
     if not isinstance(registers, dict) or set(registers) != set(names):
@@ -154,8 +154,10 @@ def _invalid(kind: str, what: str) -> SyncError:
     return SyncError(f"A record of kind '{kind}' has an invalid '{what}'.")
 
 
-def _is_key(value: Any) -> TypeGuard[str]:
-    return isinstance(value, str) and 0 < len(value) <= _LONGEST_KEY and is_short(value)
+def is_key(value: Any) -> TypeGuard[str]:
+    """Return whether a value can be the key of a record: no engine looks for a zero character."""
+    is_text = isinstance(value, str) and 0 < len(value) <= _LONGEST_KEY
+    return is_text and "\0" not in value and is_short(value)
 
 
 def _is_us(value: Any) -> bool:
@@ -369,7 +371,7 @@ def check_shape(raw: Mapping[str, Any]) -> None:
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
         msg = "A record has no kind."
         raise SyncError(msg)
-    if not _is_key(key):
+    if not is_key(key):
         raise _invalid(kind, "key")
     is_sound = isinstance(registers, dict) and all(
         isinstance(name, str) and _is_register(one, lambda _value: True)

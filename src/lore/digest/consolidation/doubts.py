@@ -154,17 +154,26 @@ def _settle(
             run.count("paraphrases to judge", replacements.record(db, (), paraphrases))
         if relation == "replaces":
             run.count("statements replaced")
-            run.report_line(_report(db, doubt.link))
+            if line := _report(db, doubt.link):
+                run.report_line(line)
     consolidation.set_progress(db, MARK, mark)
 
 
 def _report(db: Connection, link: Replacement) -> str:
-    """Return a line of the report; it names the ids, so that forgetting removes it."""
-    ids = items.ids_of(db, [link.older_n, link.newer_n])
-    older, newer = (
-        f"{ids.get(n, '')} {sentences.one_line(text, _SHOWN_CHARS)}"
-        for n, text in ((link.older_n, link.older_text), (link.newer_n, link.newer_text))
-    )
+    """Return a line of the report, or nothing if an item was forgotten meanwhile.
+
+    It names the ids of all that it quotes, so that forgetting removes it.
+    """
+    ids = items.ids_of(db, sorted(link.item_ns))
+    if ids.keys() != link.item_ns:
+        return ""
+
+    def describe(n: int, asked_n: int | None, text: str) -> str:
+        asked = f" (answers {ids[asked_n]})" if asked_n is not None else ""
+        return f"{ids[n]}{asked} {sentences.one_line(text, _SHOWN_CHARS)}"
+
+    older = describe(link.older_n, link.older_asked_n, link.older_text)
+    newer = describe(link.newer_n, link.newer_asked_n, link.newer_text)
     return f"{newer} replaces {older}"
 
 
