@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from lore.cli.output import importing, progress_of_parts, tallied
+from lore.cli.output import importing, print_columns, progress_of_parts, tallied
 
 
 class Terminal(io.StringIO):
@@ -45,6 +45,17 @@ def test_no_progress_is_shown_without_a_terminal_or_if_quiet():
 )
 def test_a_count_of_one_is_singular(counts: dict[str, int], told: str):
     assert tallied(counts) == told
+
+
+def test_rows_of_different_sizes_are_aligned_and_show_each_cell_once(
+    capsys: pytest.CaptureFixture[str],
+):
+    print_columns([("jobs", "runs"), ("capture", "every 30 s", "ran"), ("a", "b", "c", "d")])
+    assert capsys.readouterr().out.splitlines() == [
+        "jobs     runs",
+        "capture  every 30 s  ran",
+        "a        b           c  d",
+    ]
 
 
 def test_modules_are_imported_without_garbage_collection():

@@ -195,13 +195,14 @@ def _styled(text: str, **style: Any) -> str:
 
 
 def print_columns(rows: Iterable[tuple[str, ...]]) -> None:
-    """Print rows in aligned columns; the last column is free."""
+    """Print rows in aligned columns; the last cell of a row is free. Rows may differ in size."""
     table = list(rows)
-    if not table:
-        return
-    widths = [max(width(row[place]) for row in table) for place in range(len(table[0]) - 1)]
+    widths: dict[int, int] = {}
     for row in table:
-        cells = [cell + " " * (most - width(cell)) for cell, most in zip(row, widths, strict=False)]
+        for place, cell in enumerate(row[:-1]):
+            widths[place] = max(widths.get(place, 0), width(cell))
+    for row in table:
+        cells = [cell + " " * (widths[place] - width(cell)) for place, cell in enumerate(row[:-1])]
         print("  ".join([*cells, row[-1]]).rstrip())
 
 
