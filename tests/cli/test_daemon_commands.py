@@ -126,7 +126,7 @@ def test_the_status_counts_hooks_while_the_daemon_runs(lore: Running):
         return counts if any(counts.values()) else {}
 
     assert set(eventually(run_hook)) == {"answered", "nothing", "late", "told"}
-    assert "with nothing to say" in lore("status").works().out
+    assert "without fitting memory" in lore("status").works().out
     lore("down").works()
     assert "hooks" not in lore("status").works().out
 
