@@ -103,11 +103,30 @@ def load_settings(context: Context) -> Settings:
     return load(invocation.environ(), home=context.obj).settings
 
 
-def called() -> str:
-    """Return the command by which this user runs Lore."""
-    from lore.settings import runs_by_uv
+def called(program: str = "") -> str:
+    """Return the command by which this user runs Lore; it works in the folder of this run.
 
-    return "uv run lore" if runs_by_uv(invocation.environ()) else "lore"
+    `program` is the file that was started; empty: that of this process.
+    """
+    from lore.settings import environment, runs_by_uv
+
+    environ = environment(invocation.environ())
+    if runs_by_uv(environ):
+        return f"{_program('uv', environ.get('UV', ''), environ)} run lore"
+    program = program or sys.argv[0]
+    return _program("lore", program if Path(program).name == "lore" else "", environ)
+
+
+def _program(name: str, path: str, environ: Mapping[str, str]) -> str:
+    """Return the name of a program if the shell finds it by that, or else its path."""
+    import shlex
+    import shutil
+
+    if not path or shutil.which(name, path=environ.get("PATH")):
+        return name
+    here, program = invocation.working_folder(), Path(path).absolute()
+    is_below = program.is_relative_to(here)
+    return shlex.quote(str(program.relative_to(here) if is_below else program))
 
 
 def notice(text: str) -> None:
