@@ -184,6 +184,13 @@ def project_names(memory: Memory) -> dict[str, str]:
     return {project.id: one_line(project.name, 30) for project in memory.sessions.projects()}
 
 
+def require_project(memory: Memory, project: str) -> str:
+    """Return a project as it was named; raise `NotFound` if there is none of that name."""
+    if project and memory.sessions.find_project(project) is None:
+        memory.sessions.project(project)
+    return project
+
+
 def bold(text: str) -> str:
     """Return a text in bold, on a terminal."""
     return _styled(text, bold=True)
