@@ -21,6 +21,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -212,20 +213,36 @@ def _play(
         for ask in trial.queries:
             if ask.category in (UNDATED, "adversarial"):
                 continue
-            ids, found = describe(memory, ask)
-            names = tuple(found)
             kind = next(k for k in KINDS if file.startswith(k))
-            examples.append(
-                Example(
-                    kind,
-                    trial.name,
-                    ask.category,
-                    [units.get(id_, "") for id_ in ids],
-                    np.column_stack([found[name] for name in names]).astype(np.float32),
-                    ask.groups,
+            for label, moved in _ask_later(kind, ask):
+                ids, found = describe(memory, moved)
+                names = tuple(found)
+                examples.append(
+                    Example(
+                        label,
+                        trial.name,
+                        ask.category,
+                        [units.get(id_, "") for id_ in ids],
+                        np.column_stack([found[name] for name in names]).astype(np.float32),
+                        ask.groups,
+                    )
                 )
-            )
     return names, examples
+
+
+ASKED_AFTER_DAYS = (0, 0, 1, 14, 60)
+"""When the question for a session is asked, counted from the commit that it is about. Asked only at
+the commit, the model learns that the latest session is meant, and never finds older work."""
+
+
+def _ask_later(kind: str, ask: Query) -> list[tuple[str, Query]]:
+    """Return a question for each time at which it is asked, with the name of its set."""
+    if kind != "coding-queries" or ask.now is None:
+        return [(kind, ask)]
+    return [
+        (f"{kind} +{days} d", replace(ask, now=ask.now + timedelta(days=days)))
+        for days in ASKED_AFTER_DAYS
+    ]
 
 
 KINDS = (
@@ -334,20 +351,25 @@ class Ranker:
     hidden: Floats
     bias: Floats
     output: Floats
+    clipped: float
 
     def score(self, matrix: Floats) -> Floats:
         """Return the score of each row."""
-        z = np.clip((matrix - self.mean) / self.deviation, -CLIPPED, CLIPPED)
+        z = np.clip((matrix - self.mean) / self.deviation, -self.clipped, self.clipped)
         return np.asarray(z @ self.linear + np.tanh(z @ self.hidden + self.bias) @ self.output)
 
 
 def fit(
-    examples: Sequence[Example], shares: Sequence[float], penalty: float, hidden: int = 0
+    examples: Sequence[Example],
+    shares: Sequence[float],
+    penalty: float,
+    hidden: int = 0,
+    clipped: float = CLIPPED,
 ) -> Ranker:
     """Fit a model by the softmax of each right unit against all wrong ones of its question."""
     batch = batch_of(examples, shares)
     mean, deviation = batch.matrix.mean(axis=0), batch.matrix.std(axis=0) + 1e-6
-    z = np.clip((batch.matrix - mean) / deviation, -CLIPPED, CLIPPED).astype(np.float32)
+    z = np.clip((batch.matrix - mean) / deviation, -clipped, clipped).astype(np.float32)
     width = z.shape[1]
     chance = np.random.default_rng(7)
     start = np.concatenate([
@@ -375,7 +397,7 @@ def fit(
         return value + 0.5 * scale * float(beta @ beta), gradient + scale * beta
 
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200})
-    return Ranker(mean, deviation, *parts(found.x))
+    return Ranker(mean, deviation, *parts(found.x), clipped)
 
 
 def _table(options: argparse.Namespace, embedder: Embedder) -> Table:
@@ -550,6 +572,7 @@ def _held_out(examples: Sequence[Example], hard: Sequence[Example], hidden: int)
 
 
 def _train_simple(table: Table, label: str) -> dict[str, float]:
+    """Train a linear model; it scores features as they are, so that none is clipped here."""
     penalty = PENALTY if label == "sessions" else 10.0
     equal = np.ones(len(table.examples))
     folds = np.arange(len(table.examples)) * FOLDS // max(1, len(table.examples))
@@ -558,11 +581,11 @@ def _train_simple(table: Table, label: str) -> dict[str, float]:
     scores: list[Floats] = [np.zeros(0)] * len(table.examples)
     for fold in range(FOLDS):
         train = [e for e, f in zip(table.examples, folds, strict=True) if f != fold]
-        ranker = fit(train, equal[: len(train)].tolist(), penalty)
+        ranker = fit(train, equal[: len(train)].tolist(), penalty, clipped=np.inf)
         for place in np.flatnonzero(folds == fold):
             scores[place] = ranker.score(table.examples[place].matrix)
     _show(f"{label}, held out", table.examples, scores)
-    ranker = fit(table.examples, equal.tolist(), penalty)
+    ranker = fit(table.examples, equal.tolist(), penalty, clipped=np.inf)
     beta = ranker.linear / ranker.deviation
     return dict(zip(table.names, np.round(beta, 4).tolist(), strict=True))
 

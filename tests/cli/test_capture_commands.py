@@ -82,6 +82,17 @@ def test_some_files_that_are_no_transcripts_are_named_and_the_rest_counted(
     assert "note-4.txt" in lore("capture", "-v", str(folder)).works().out
 
 
+def test_a_file_that_cannot_be_read_is_named_once_with_the_reason(lore: Lore, tmp_path: Path):
+    files = [tmp_path / f"junk-{number}.jsonl" for number in range(2)]
+    for file in files:
+        file.write_text("no transcript\n")
+    reason = "is no transcript that Lore knows"
+    assert lore("capture", str(files[0])).fails_with(11).err.count(reason) == 1
+    both = lore("capture", *map(str, files))
+    assert (both.code, both.out, both.err.count(reason)) == (11, "", 2)
+    assert "None of 2 files could be read." in both.err
+
+
 def test_all_finds_the_transcripts_of_every_agent(lore: Lore, tmp_path: Path):
     place = tmp_path / ".claude" / "projects" / "app"
     place.mkdir(parents=True)

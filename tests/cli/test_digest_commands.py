@@ -189,9 +189,33 @@ def test_a_conflict_is_listed_and_resolved(lore: Lore):
     lore("conflicts", newer).fails_with(2)
     lore("conflicts", newer, older).fails_with(2)
     lore("conflicts", newer, older, "--keep", "ffffffff").fails_with(2)
-    lore("conflicts", newer, older, "--keep", newer).works()
+    settled = lore("conflicts", newer, older, "--keep", newer).works()
+    assert settled.out == "Settled. 'lore undo' undoes it.\n"
     assert "No conflicts." in lore("conflicts").works().out
     assert "3207" not in lore("search", "port").works().out
+
+
+def test_a_settled_pair_of_messages_says_what_takes_it_back(lore: Lore):
+    texts = ("The port is 3207.", "The port is 4000.")
+    said = [
+        NewMessage("user", (Part("text", text),), datetime(2026, 1, day, tzinfo=UTC))
+        for day, text in enumerate(texts, 1)
+    ]
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=lore.home).settings
+    with Memory.open(config=config) as memory:
+        older, newer = memory.capture("s", said, project="/code")
+
+        def link(db: Connection) -> None:
+            ns = [items.resolve(db, id_).n for id_ in (older, newer)]
+            doubtful = Replacement(ns[0], texts[0], ns[1], texts[1], "may_replace", 0.5, 1)
+            replacements.record(db, [], [doubtful])
+
+        memory.database.write(link)
+    keep = lore("conflicts", newer, older, "--keep", newer).works().out
+    assert f"'lore conflicts {newer} {older} --both' ends that." in keep
+    both = lore("conflicts", newer, older, "--both").works().out
+    assert "Nothing undoes this" in both
+    assert "There is no conflict" in lore("conflicts", newer, older, "--both").fails_with(3).err
 
 
 def test_promote_offers_nothing_without_confirmation_by_projects(lore: Lore):

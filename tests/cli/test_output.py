@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import io
+from pathlib import Path
 
 import pytest
 
-from lore.cli.output import importing, progress_of_parts, tallied
+from lore.cli.output import called, importing, print_columns, progress_of_parts, tallied
 
 
 class Terminal(io.StringIO):
@@ -45,6 +46,54 @@ def test_no_progress_is_shown_without_a_terminal_or_if_quiet():
 )
 def test_a_count_of_one_is_singular(counts: dict[str, int], told: str):
     assert tallied(counts) == told
+
+
+def test_rows_of_different_sizes_are_aligned_and_show_each_cell_once(
+    capsys: pytest.CaptureFixture[str],
+):
+    print_columns([("jobs", "runs"), ("capture", "every 30 s", "ran"), ("a", "b", "c", "d")])
+    assert capsys.readouterr().out.splitlines() == [
+        "jobs     runs",
+        "capture  every 30 s  ran",
+        "a        b           c  d",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("uv", "command"),
+    [
+        (".uv/bin/uv", ".uv/bin/uv run lore"),
+        ("/opt/my tools/uv", "'/opt/my tools/uv' run lore"),
+        ("", "uv run lore"),
+    ],
+)
+def test_a_program_outside_of_the_path_is_named_by_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uv: str, command: str
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("UV", str(tmp_path / uv) if uv else "")
+    assert called() == command
+
+
+def test_a_program_on_the_path_is_named_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    for name in ("uv", "lore"):
+        (tmp_path / name).touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("UV_RUN_RECURSION_DEPTH", raising=False)
+    assert called("/opt/lore/bin/lore") == "lore"
+    monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
+    monkeypatch.setenv("UV", "/opt/uv/bin/uv")
+    assert called() == "uv run lore"
+
+
+def test_an_installation_outside_of_the_path_is_named_by_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("UV_RUN_RECURSION_DEPTH", raising=False)
+    assert called("/opt/lore/bin/lore") == "/opt/lore/bin/lore"
 
 
 def test_modules_are_imported_without_garbage_collection():

@@ -108,6 +108,13 @@ def test_a_provider_key_is_read_from_standard_input(people: Lore):
     assert removed.out == "harbor: keys for no provider\n"
 
 
+@pytest.mark.parametrize("kind", ["owner", "team"])
+def test_removing_nobody_is_refused_before_it_asks(people: Lore, kind: str):
+    refused = people(kind, "remove", "nobody", stdin=b"y\n").fails_with(3)
+    assert refused.out == ""
+    assert f"There is no {kind} 'nobody'" in refused.err
+
+
 def test_removing_asks_first(people: Lore):
     assert "Nothing was removed" in people("owner", "remove", "ann", stdin=b"n\n").works().out
     assert "deleted now" in people("owner", "remove", "ann", stdin=b"y\n").works().out

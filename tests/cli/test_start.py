@@ -177,11 +177,18 @@ def test_colour_is_for_terminals_only_and_can_be_disabled(seeded: Seeded):
 
 def test_stored_escapes_do_not_act_on_a_terminal(lore: Lore):
     id_ = lore("remember", "-", stdin="danger \x9b31m \x1b[2J end".encode()).works().out.strip()
-    for command in (("read", id_), ("read", id_, "--json"), ("export",)):
+    for command in (("read", id_), ("read", id_, "--json"), ("export", "-")):
         shown = on_terminal(lore.home, *command, NO_COLOR="1")
         assert "danger" in shown
         assert "\x9b" not in shown
         assert "\x1b" not in shown
+
+
+def test_an_export_without_a_file_does_not_fill_a_terminal(seeded: Seeded):
+    shown = on_terminal(seeded.home, "export")
+    assert "heron" not in shown
+    assert "'lore export FILE' writes a file" in shown
+    assert "heron" in run_process("export", home=seeded.home).works().out
 
 
 def test_recall_by_meaning_with_the_real_model(tmp_path: Path):

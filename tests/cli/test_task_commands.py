@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from lore.daemon.periodic_tasks import store_episode
 from lore.memory import Memory
 from lore.settings import load
 from tests.cli.conftest import Lore
+from tests.recall.talk import say
 
 HERE = "/code/almanac"
 
@@ -62,6 +64,28 @@ def test_the_layers_are_printed_for_people_and_programs(filled: Lore):
 def test_a_timeline_with_an_id_is_still_the_history_of_a_fragment(filled: Lore):
     found = json.loads(filled("search", "tide heights", "--json").works().out)
     assert "learned" in filled("timeline", found[0]["id"]).works().out
+
+
+def test_a_project_that_does_not_exist_is_refused(filled: Lore):
+    for command in (("timeline",), ("index",), ("task", "load", "tides"), ("task", "economics")):
+        refused = filled(*command, "--project", "nonsense").fails_with(3)
+        assert "No project is called 'nonsense'." in refused.err
+
+
+def test_a_timeline_says_that_sessions_are_still_to_be_summarized(filled: Lore):
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=filled.home).settings
+    with Memory.open(config=config) as memory:
+        say(memory, "imported", "Mend the harbour gauge of the tide parser", "Done", project=HERE)
+    place = ("--project", HERE)
+    missing = "What was done in 1 session is not summarized yet"
+    assert missing in filled("timeline", *place).works().err
+    with Memory.open(config=config) as memory:
+        memory.digest.queue_episodes(quiet_s=0, limit=9)
+        [job] = memory.digest.jobs()
+        memory.digest.run_job(job.id, lambda: store_episode(memory, job))
+    shown = filled("timeline", *place).works()
+    assert "Mend the harbour gauge" in shown.out
+    assert missing not in shown.err
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,9 @@ def test_a_status_that_cannot_be_written_is_no_error(tmp_path: Path):
 
 def test_hook_counts_are_described_once_there_are_any():
     words = status_file.describe_hooks(TOLD)
-    assert words == "2 answered, 1,000 with nothing to say, 0 too late, 4 given information"
+    assert words == (
+        "2 given memory, 1,000 without fitting memory, 0 too late, 4 that only reported"
+    )
     assert status_file.describe_hooks(Status(hooks={"answered": 0})) == ""
 
 

@@ -104,9 +104,10 @@ def proxied(
     host: str = "127.0.0.1",
     within_s: float = PATIENCE_S,
     stats: GatewayStats | None = None,
+    openai_url: str = "",
 ) -> Iterator[Proxied]:
     """Serve a gateway, with all else that the daemon serves, until the block ends."""
-    upstreams = Upstreams(upstream_url, upstream_url, upstream_url)
+    upstreams = Upstreams(upstream_url, openai_url or upstream_url, upstream_url)
     gateway = Gateway(
         upstreams,
         plugin=plugin,

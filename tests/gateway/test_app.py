@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.gateway_server import HELLO, Proxied
+from tests.gateway.gateway_server import HELLO, Proxied, proxied
 from tests.http_api.live_server import serving
 from tests.upstream import Upstream
 
@@ -47,6 +47,20 @@ def test_server_paths_are_not_forwarded(gateway: Proxied, up: Upstream, path: st
 def test_other_paths_are_forwarded(gateway: Proxied, up: Upstream, path: str):
     gateway.ask(path, headers={"x-api-key": "k"})
     assert up.requests[-1].target == path
+
+
+def test_a_path_that_nobody_has_is_not_found(tmp_path: Path, up: Upstream):
+    with proxied(tmp_path, up.url, openai_url="https://api.openai.com") as gateway:
+        for method in ("GET", "POST"):
+            got = gateway.ask("/docs", method=method)
+            assert got.status == 404
+            assert got.header("content-type") == "application/problem+json"
+            assert got.json["detail"] == "Neither Lore nor a provider has the path '/docs'."
+
+
+def test_without_a_key_any_path_of_another_server_is_forwarded(gateway: Proxied, up: Upstream):
+    gateway.ask("/docs")
+    assert up.requests[-1].target == "/docs"
 
 
 def test_browser_requests_are_not_forwarded(gateway: Proxied, up: Upstream):

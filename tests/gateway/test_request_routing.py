@@ -10,6 +10,7 @@ from yarl import URL
 from lore.errors import InvalidInput
 from lore.gateway.plugin_protocol import Provider
 from lore.gateway.request_head import (
+    RequestHead,
     Upstreams,
     api_of,
     background_response_id,
@@ -186,6 +187,61 @@ def test_no_path_changes_the_host(provider: Provider, target: str):
     host = {"anthropic": "a", "openai": "o", "chatgpt": "c", "gemini": "g"}[provider]
     assert urlsplit(address).netloc == f"{host}.example"
     assert URL(address, encoded=True).raw_authority == f"{host}.example"
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "is_meant"),
+    [
+        ("/docs", [], False),
+        ("/ready?x=1", [(b"user-agent", b"curl/8"), (b"accept", b"*/*")], False),
+        ("/.well-known/oauth-protected-resource/mcp", [], False),
+        ("/api/stats", [(b"x-lore-key", b"lore_1_s")], False),
+        ("/docs", [(b"authorization", b"Bearer x")], True),
+        ("/docs", [(b"X-Api-Key", b"x")], True),
+        ("/docs", [(b"x-goog-api-key", b"x")], True),
+        ("/docs", [(b"api-key", b"x")], True),
+        ("/docs", [(b"chatgpt-account-id", b"x")], True),
+        ("/docs", [(b"openai-organization", b"x")], True),
+        ("/docs", [(b"user-agent", b"claude-cli/2.1")], True),
+        ("/docs?key=x", [], True),
+        ("/v1", [], True),
+        ("/v1/any/thing", [], True),
+        ("//V1/./models", [], True),
+        ("/v1beta/models", [], True),
+        ("/upload/v1beta/files", [], True),
+        ("/v1alpha/x", [], True),
+        ("/v2/whatever/is/new", [], True),
+        ("/openai/deployments/x", [], True),
+        ("/anthropic/v1/messages", [], True),
+        ("/models", [], True),
+        ("/chat/completions", [], True),
+        ("/responses/resp_1", [], True),
+        ("/api/hello", [], True),
+        ("/api/event_logging/batch", [], True),
+    ],
+)
+def test_a_request_is_for_a_provider_by_its_path_key_or_client(
+    target: str, headers: list[tuple[bytes, bytes]], is_meant: bool
+):
+    path, _, query = target.partition("?")
+    scope = {
+        "method": "GET", "raw_path": path.encode(), "query_string": query.encode(),
+        "headers": headers,
+    }  # fmt: skip
+    assert RequestHead.of(scope).is_for_provider is is_meant
+
+
+@pytest.mark.parametrize(
+    ("url", "is_openai"),
+    [
+        ("https://api.openai.com", True),
+        ("https://api.openai.com/v1/", True),
+        ("http://127.0.0.1:11434/v1", False),
+        ("https://api.openai.com.example/v1", False),
+    ],
+)
+def test_only_the_host_of_openai_is_openai(url: str, is_openai: bool):
+    assert Upstreams("http://a.example", url, "http://g.example").is_openai is is_openai
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +160,27 @@ def test_newer_of_two_equal_sessions_ranks_first(memory: Memory):
     found = {s.id: s.external_id for s in memory.sessions(limit=10)}
     ranked = [found[hit.session_id] for hit in memory.search.find_sessions("build broke")]
     assert ranked[0] == "s1"
+
+
+def test_a_session_of_today_comes_after_an_old_one_that_fits(memory: Memory):
+    say(memory, "old", "Show 100 bookings before pagination", "Done", at=NOON - timedelta(days=400))
+    say(memory, "today", "The default colour of the heron is grey", "It is", at=NOON)
+    names = {s.id: s.external_id for s in memory.sessions(limit=10)}
+    hits = memory.search.find_sessions("pagination of bookings, default 100")
+    assert names[hits[0].session_id] == "old"
+
+
+def test_recency_counts_as_far_as_a_session_fits(memory: Memory):
+    say(memory, "fitting", "Show 100 bookings before pagination", "Done")
+    say(memory, "passing", "The default colour of the heron is grey", "It is")
+    names = {s.id: s.external_id for s in memory.sessions(limit=10)}
+
+    def scores(now: datetime) -> dict[str, float]:
+        hits = memory.search.find_sessions("pagination of bookings, default 100", now=now)
+        return {names[hit.session_id]: hit.score for hit in hits}
+
+    new, old = scores(NOON + timedelta(minutes=5)), scores(NOON + timedelta(days=400))
+    assert 0 <= new["passing"] - old["passing"] < (new["fitting"] - old["fitting"]) / 2
 
 
 def test_no_session_is_found_in_an_empty_memory(memory: Memory):

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from lore.capture.message_capture import Conversation, capture
 from lore.records import NewMessage, Part
-from lore.store import distillations, items, keywords, sessions
+from lore.store import distillations, items, jobs, keywords, project_rows, sessions
 from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, add_messages, new_distillation, new_session, numbered_id
 
@@ -115,3 +115,34 @@ def test_a_session_is_due_only_when_idle_or_long(database):
             )
             == 1
         )
+
+
+def test_idle_sessions_without_a_finished_job_are_counted(db: Connection) -> None:
+    for name, project in (
+        ("new", "/a"),
+        ("queued", "/a"),
+        ("done", "/a"),
+        ("grown", "/a"),
+        ("elsewhere", "/b"),
+    ):
+        add_messages(db, new_session(db, name, project=project), f"{name} one", f"{name} two")
+    for name, total in (("queued", 2), ("done", 2), ("grown", 1)):
+        session = sessions.get_session(db, sessions.get_session_number(db, name))
+        job = jobs.ensure(db, "episode", session.id, total=total, now=NOON)
+        if name != "queued":
+            jobs.finish(db, job.id, now=NOON)
+    project_n = project_rows.get_project(db, "/a")
+    later = NOON + timedelta(hours=1)
+
+    def count(idle_s: float) -> int:
+        return distillations.count_awaiting(db, "episode", project_n, now=later, idle_s=idle_s)
+
+    assert (count(60), count(7_200)) == (3, 0)
+
+
+def test_last_messages_are_found_by_the_ids_of_sessions(db: Connection) -> None:
+    n = new_session(db)
+    add_messages(db, n, "one", "two")
+    session = sessions.get_session(db, n)
+    assert sessions.last_messages(db, [session.id]) == {session.id: session.last_message_at}
+    assert sessions.last_messages(db, []) == {}

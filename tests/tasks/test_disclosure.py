@@ -118,6 +118,23 @@ def test_the_timeline_says_what_was_done_decided_and_left_open(filled: Memory):
     assert timeline.next_up == ("Mend the harbour gauge of the tide parser",)
 
 
+def test_the_timeline_dates_what_was_done_by_the_end_of_its_session(memory: Memory):
+    def work(session: str, request: str, days: int) -> None:
+        at = NOON - timedelta(days=days)
+        said = [
+            NewMessage("user", (Part("text", request),), at),
+            NewMessage("assistant", (Part("text", "That works now."),), at),
+        ]
+        memory.capture(session, said, agent="claude-code", project=HERE)
+        memory.sessions.episode(session)
+
+    work("long", "Mend the harbour gauge of the tide parser", days=9)
+    work("short", "Sort the ferries by their quay", days=5)
+    work("long", "Mend the harbour gauge in winter too", days=2)
+    actions = memory.tasks.timeline(project=HERE).recent_actions
+    assert [(NOON - one.at).days for one in actions] == [2, 5]
+
+
 def test_a_question_reads_only_the_topics_it_needs(filled: Memory):
     loaded = filled.tasks.load("how is the moon phase computed?", project=HERE)
     assert loaded.layer == "details"

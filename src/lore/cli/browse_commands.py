@@ -26,6 +26,7 @@ from lore.cli.output import (
     print_json,
     project_names,
     read_text,
+    require_project,
 )
 from lore.errors import InvalidInput, NotFound
 
@@ -323,7 +324,7 @@ def timeline(
     """Show the recent work of a project; with an id, the history of a fragment."""
     with open_memory(context) as memory:
         if not id:
-            _show_recent_work(memory, project or current_repository(), json=json)
+            _show_recent_work(memory, project, json=json)
             return
         happened = memory.knowledge.history(id)
     if json:
@@ -336,16 +337,23 @@ def _show_recent_work(memory: Memory, project: str, *, json: bool) -> None:
     """Print what was done and decided lately, and what is open."""
     from lore.cli.task_commands import print_timeline
 
-    recent = memory.tasks.timeline(project=project)
+    folder = require_project(memory, project) or current_repository()
+    recent = memory.tasks.timeline(project=folder)
     if json:
         print_json(recent)
         return
     ids = [one.id for one in recent.recent_actions]
     ids += [one.id for one in recent.key_decisions]
-    if not ids:
+    if ids:
+        print_timeline(recent, memory.search.short_ids(ids))
+    else:
         print("Nothing was done here yet.")
-        return
-    print_timeline(recent, memory.search.short_ids(ids))
+    known = memory.sessions.find_project(folder) if folder else None
+    if known and (missing := memory.digest.count_without_episode(known.id)):
+        notice(
+            f"What was done in {counted(missing, 'session')} is not summarized yet and not shown:"
+            " 'lore up -d' does that in the background."
+        )
 
 
 def why(context: Context, id: Id, json: Json = False) -> None:

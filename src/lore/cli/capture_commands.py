@@ -31,7 +31,14 @@ from lore.cli.output import (
 from lore.errors import CaptureError, InvalidInput
 
 if TYPE_CHECKING:
-    from lore.records import CapturedFile, CaptureEstimate, CaptureResult, NativeResult, Redaction
+    from lore.records import (
+        CapturedFile,
+        CaptureEstimate,
+        CaptureResult,
+        FileProblem,
+        NativeResult,
+        Redaction,
+    )
 
 _MOST_PROBLEMS = 20
 """How many files with problems are listed; --json has all of them."""
@@ -103,7 +110,9 @@ def capture(
     if json:
         shown = result if show_redactions else replace(result, redacted=())
         print_json({**plain(shown), "native": native} if native else shown)
-    else:
+    if paths and result.problems and not result.files:
+        raise CaptureError(_describe_failure(result.problems))
+    if not json:
         _print_summary(result, dry_run=dry_run, show_redactions=show_redactions)
         _print_native(native)
         if paths:
@@ -115,9 +124,16 @@ def capture(
             print(dim(f"{counted(waiting, 'item')} wait for a vector: 'lore embed', or 'lore up'."))
         if paths and result.added and not dry_run:
             print(dim(_way_back(result.each)))
-    if paths and result.problems and not result.files:
-        first = result.problems[0]
-        raise CaptureError(f"{first.path} {first.problem}.")
+
+
+def _describe_failure(problems: tuple[FileProblem, ...]) -> str:
+    """Return why nothing of what was named could be read; name the reasons of several before."""
+    descriptions = [f"{one.path} {one.problem}." for one in problems]
+    if len(descriptions) == 1:
+        return descriptions[0]
+    for description in descriptions[:_MOST_PROBLEMS]:
+        notice(description)
+    return f"None of {counted(len(descriptions), 'file')} could be read."
 
 
 def _check_options(

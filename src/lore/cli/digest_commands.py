@@ -205,12 +205,19 @@ def conflicts(
             _print_outdated(memory, outdated)
             return
         one, other, decision = _settled(ids, keep, both=both, dismiss=dismiss)
-        memory.knowledge.resolve(one, other, decision)
-    print_result(
-        {"ids": [one, other], "decision": decision},
-        "Settled. 'lore undo' undoes it for fragments.",
-        json=json,
-    )
+        relation = memory.knowledge.resolve(one, other, decision)
+    if relation is None:
+        outcome = "Settled. 'lore undo' undoes it."
+    elif relation == "replaces":
+        outcome = (
+            f"Settled: one replaces the other. 'lore conflicts {one} {other} --both' ends that."
+        )
+    else:
+        outcome = (
+            "Settled: none replaces the other. Nothing undoes this; if one is wrong after all,"
+            " 'lore remember' stores what is right."
+        )
+    print_result({"ids": [one, other], "decision": decision}, outcome, json=json)
 
 
 def _settled(ids: list[str], keep: str, *, both: bool, dismiss: bool) -> tuple[str, str, Decision]:

@@ -163,7 +163,7 @@ def export(
     file: Annotated[
         Path | None,
         Argument(
-            help="A new file; '-' or nothing for standard output.",
+            help="A new file, or '-' for standard output (the default in a pipe).",
             parser=given_path,
             metavar="[FILE]",
         ),
@@ -178,10 +178,15 @@ def export(
     json: Json = False,
 ) -> None:
     """Write everything as JSON lines, or with --as a project's memory as a folder."""
-    file = None if file == _STANDARD else file
+    is_named, file = file is not None, None if file == _STANDARD else file
     if form or project:
         _export_layout(context, file, form, project, overwrite=overwrite, json=json)
         return
+    if not is_named and sys.stdout.isatty():
+        msg = "All of the memory would fill this terminal."
+        raise InvalidInput(
+            msg, hint="'lore export FILE' writes a file; 'lore export | …' feeds a program."
+        )
     with open_memory(context) as memory:
         count = _export(memory, file, overwrite=overwrite)
     if json and file:

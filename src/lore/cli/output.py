@@ -103,11 +103,30 @@ def load_settings(context: Context) -> Settings:
     return load(invocation.environ(), home=context.obj).settings
 
 
-def called() -> str:
-    """Return the command by which this user runs Lore."""
-    from lore.settings import runs_by_uv
+def called(program: str = "") -> str:
+    """Return the command by which this user runs Lore; it works in the folder of this run.
 
-    return "uv run lore" if runs_by_uv(invocation.environ()) else "lore"
+    `program` is the file that was started; empty: that of this process.
+    """
+    from lore.settings import environment, runs_by_uv
+
+    environ = environment(invocation.environ())
+    if runs_by_uv(environ):
+        return f"{_program('uv', environ.get('UV', ''), environ)} run lore"
+    program = program or sys.argv[0]
+    return _program("lore", program if Path(program).name == "lore" else "", environ)
+
+
+def _program(name: str, path: str, environ: Mapping[str, str]) -> str:
+    """Return the name of a program if the shell finds it by that, or else its path."""
+    import shlex
+    import shutil
+
+    if not path or shutil.which(name, path=environ.get("PATH")):
+        return name
+    here, program = invocation.working_folder(), Path(path).absolute()
+    is_below = program.is_relative_to(here)
+    return shlex.quote(str(program.relative_to(here) if is_below else program))
 
 
 def notice(text: str) -> None:
@@ -165,6 +184,13 @@ def project_names(memory: Memory) -> dict[str, str]:
     return {project.id: one_line(project.name, 30) for project in memory.sessions.projects()}
 
 
+def require_project(memory: Memory, project: str) -> str:
+    """Return a project as it was named; raise `NotFound` if there is none of that name."""
+    if project and memory.sessions.find_project(project) is None:
+        memory.sessions.project(project)
+    return project
+
+
 def bold(text: str) -> str:
     """Return a text in bold, on a terminal."""
     return _styled(text, bold=True)
@@ -195,13 +221,14 @@ def _styled(text: str, **style: Any) -> str:
 
 
 def print_columns(rows: Iterable[tuple[str, ...]]) -> None:
-    """Print rows in aligned columns; the last column is free."""
+    """Print rows in aligned columns; the last cell of a row is free. Rows may differ in size."""
     table = list(rows)
-    if not table:
-        return
-    widths = [max(width(row[place]) for row in table) for place in range(len(table[0]) - 1)]
+    widths: dict[int, int] = {}
     for row in table:
-        cells = [cell + " " * (most - width(cell)) for cell, most in zip(row, widths, strict=False)]
+        for place, cell in enumerate(row[:-1]):
+            widths[place] = max(widths.get(place, 0), width(cell))
+    for row in table:
+        cells = [cell + " " * (widths[place] - width(cell)) for place, cell in enumerate(row[:-1])]
         print("  ".join([*cells, row[-1]]).rstrip())
 
 

@@ -151,7 +151,9 @@ def remove_owner(
 def _remove(
     context: Context, data: Path | None, name: str, *, is_team: bool, yes: bool, json: bool
 ) -> None:
-    label = f"team {name}" if is_team else name
+    with open_registry(context, data) as registry:
+        known = registry.get_team(name) if is_team else registry.get_owner(name)
+    label = f"team {known.name}" if is_team else known.name
     if not yes and input(f"Delete the memory of {label} for good? [y/N] ").lower() != "y":
         print("Nothing was removed.")
         return

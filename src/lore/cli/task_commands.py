@@ -19,6 +19,7 @@ from lore.cli.output import (
     print_json,
     print_result,
     read_text,
+    require_project,
 )
 from lore.errors import InvalidInput
 
@@ -255,7 +256,8 @@ def load_context(
 ) -> None:
     """Print what a question needs: its topics, the timeline, and details if that is not enough."""
     with open_memory(context, asks_once=True) as memory:
-        loaded = memory.tasks.load(query, session=session, project=project or current_folder())
+        place = require_project(memory, project) or current_folder()
+        loaded = memory.tasks.load(query, session=session, project=place)
         if json:
             print_json(loaded)
             return
@@ -271,7 +273,8 @@ def show_economics(
 ) -> None:
     """Show what memory cost and saved, and the corrective actions with their effect."""
     with open_memory(context) as memory:
-        report = memory.tasks.economics(session=session, project=project or current_folder())
+        place = require_project(memory, project) or current_folder()
+        report = memory.tasks.economics(session=session, project=place)
     if json:
         print_json(report)
         return
@@ -305,8 +308,8 @@ def index(
     json: Json = False,
 ) -> None:
     """List the topics of a project: what each is about, and what it costs to read."""
-    place = project or current_folder()
     with open_memory(context, asks_once=True) as memory:
+        place = require_project(memory, project) or current_folder()
         if read:
             details = memory.tasks.details(read, project=place)
             print_result(details, clean(memory.tasks.describe(details)), json=json)

@@ -22,7 +22,7 @@ from lore.errors import (
     error_location,
 )
 from lore.memory import Memory
-from lore.memory.digest import CURATE, DISTILL, EPISODE
+from lore.memory.digest import CURATE, DISTILL, EPISODE, QUIET_S
 from lore.records import FileProblem, Job, JobFailure
 from lore.settings import Settings
 
@@ -90,8 +90,7 @@ CAPTURE_SLICE_S = 20.0
 _LOOK_S = 5.0
 """How often the queues are checked; a check takes under a millisecond."""
 
-_QUIET_S, _QUIET_LOOK_S = 900.0, 60.0
-"""A session that was quiet for a quarter of an hour is finished, or gets a new episode later."""
+_QUIET_LOOK_S = 60.0
 
 _MAX_QUEUED = 500
 """Jobs that are created in one transaction."""
@@ -295,7 +294,7 @@ def judge(memory: Memory, _stopping: Stopping) -> TaskResult:
 
 def queue_episodes(memory: Memory, _stopping: Stopping) -> TaskResult:
     """Queue episodes for sessions that have gone quiet."""
-    queued = memory.digest.queue_episodes(quiet_s=_QUIET_S, limit=_MAX_QUEUED)
+    queued = memory.digest.queue_episodes(quiet_s=QUIET_S, limit=_MAX_QUEUED)
     return TaskResult({"episodes queued": queued}, more=queued == _MAX_QUEUED)
 
 

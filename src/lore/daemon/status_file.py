@@ -165,10 +165,10 @@ def _value(name: str, value: Any) -> Any:
 def describe_hooks(status: Status) -> str:
     """Return the outcomes of hook calls as text; empty if there were none."""
     words = {
-        "answered": "answered",
-        "nothing": "with nothing to say",
+        "answered": "given memory",
+        "nothing": "without fitting memory",
         "late": "too late",
-        "told": "given information",
+        "told": "that only reported",
     }
     counts = [f"{status.hooks.get(name, 0):,} {label}" for name, label in words.items()]
     return ", ".join(counts) if any(status.hooks.values()) else ""

@@ -359,8 +359,8 @@ def doubtful_pairs(db: Connection, *, project_n: int | None) -> list[DoubtfulPai
     ]
 
 
-def settle_pair(db: Connection, one: str, other: str, decision: Decision) -> bool:
-    """Settle a linked pair as a person decides; return whether there is such a pair.
+def settle_pair(db: Connection, one: str, other: str, decision: Decision) -> Relation | None:
+    """Settle a linked pair as a person decides; return its relation now, or None without a link.
 
     To keep the newer statement means that it replaces the older; all else dismisses the pair. What
     repeats the older statement is settled with it: answers, fragments and episodes. Of fragments
@@ -368,7 +368,9 @@ def settle_pair(db: Connection, one: str, other: str, decision: Decision) -> boo
     """
     right, wrong = (items.resolve(db, id_).n for id_ in (one, other))
     relation: Relation = "replaces" if decision == "keep" else "dismissed"
-    return _settle_all(db, wrong, right, relation) or _settle_all(db, right, wrong, "dismissed")
+    if _settle_all(db, wrong, right, relation):
+        return relation
+    return "dismissed" if _settle_all(db, right, wrong, "dismissed") else None
 
 
 def _settle_all(db: Connection, older_n: int, newer_n: int, relation: Relation) -> bool:

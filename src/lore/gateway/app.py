@@ -18,7 +18,13 @@ from lore import telemetry
 from lore.errors import InvalidInput, ProviderError
 from lore.gateway import connection_owner, http_body, request_head, upstream
 from lore.gateway.observer import SafeObserver
-from lore.gateway.plugin_protocol import LocalResponse, RequestPlan, RequestPlugin, error_response
+from lore.gateway.plugin_protocol import (
+    LocalResponse,
+    RequestPlan,
+    RequestPlugin,
+    error_response,
+    unknown_path_response,
+)
 from lore.gateway.request_head import RequestHead, Upstreams
 from lore.gateway.request_planner import (
     DEGRADED_HEADER,
@@ -122,6 +128,8 @@ class Gateway:
             return unauthorized
         if "websocket" in head.headers.get("upgrade", "").lower():
             return error_response(head.provider, 426, _NO_SOCKETS)
+        if self._upstreams.is_openai and not head.is_for_provider:
+            return unknown_path_response(head.path)
         return None
 
     async def _unauthorized(self, scope: Scope, head: RequestHead) -> LocalResponse | None:

@@ -232,6 +232,20 @@ def error_response(provider: Provider, status: int, message: str) -> LocalRespon
     return LocalResponse(status, headers, orjson.dumps(tree))
 
 
+def unknown_path_response(path: str) -> LocalResponse:
+    """Return that neither Lore nor a provider has a path, in the format of Lore's own errors."""
+    tree = {
+        "type": "about:blank",
+        "title": _PHRASES[404],
+        "status": 404,
+        "code": "NotFound",
+        "detail": f"Neither Lore nor a provider has the path '{path[:100]}'.",
+        "hint": "Lore's own paths for programs are below /api/v1: see /api/v1/openapi.json.",
+    }
+    headers = (("content-type", "application/problem+json"), ("cache-control", "no-store"))
+    return LocalResponse(404, headers, orjson.dumps(tree))
+
+
 def upstream_error_body(provider: Provider, status: int, body: bytes) -> bytes:
     """Return an upstream error as one line of JSON, wrapped in the provider's format if needed."""
     try:

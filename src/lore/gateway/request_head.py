@@ -63,6 +63,9 @@ _KNOWN_PARTS = frozenset({
 
 _OTHER = "other"
 
+_FIRST_PARTS = _KNOWN_PARTS - {"api"} | {"anthropic", "files", "moderations", "upload", "uploads"}
+_ANY_VERSION = re.compile(r"v\d+(?:alpha|beta)?\d*")
+
 
 def path_label(path: str) -> str:
     """Return a label of a path that contains no secret."""
@@ -73,6 +76,14 @@ def path_label(path: str) -> str:
             break
         parts.append(part)
     return "/" + "/".join(parts)
+
+
+def is_provider_path(path: str) -> bool:
+    """Return whether a path begins like one of a provider; '/api' alone says nothing."""
+    if _FREE_PATHS.search(path) or path.endswith(_GEMINI_ACTIONS):
+        return True
+    first = path.lower().split("/")[1]
+    return first in _FIRST_PARTS or _ANY_VERSION.fullmatch(first) is not None
 
 
 def normalize_path(path: str) -> str:
@@ -146,6 +157,14 @@ class Upstreams:
             settings.gateway_gemini_url,
             settings.gateway_chatgpt_url,
         )
+
+    @property
+    def is_openai(self) -> bool:
+        """Return whether OpenAI itself is at its address.
+
+        Another server there may have any path, and need no key.
+        """
+        return URL(self.openai).host == _OPENAI_HOST
 
     def address(self, provider: Provider, path: str) -> str:
         """Return the URL of a path; a version that the address ends with is not repeated.
@@ -225,6 +244,9 @@ _LORE_KEY = b"lore_"
 _SECRET_NAME = re.compile(rb"key|auth|token|secret")
 """Part of the names of headers and parameters that may hold a provider's key."""
 
+_OPENAI_HOST = "api.openai.com"
+_OPENAI_HEADERS = b"openai-"
+
 
 def upstream_headers(
     headers: RawHeaders, *, identity: bool, changed: bool = False
@@ -281,6 +303,14 @@ def has_lore_key(headers: RawHeaders, target: str) -> bool:
     return any(word.startswith(_LORE_KEY) for word in words)
 
 
+def names_provider(headers: RawHeaders, target: str) -> bool:
+    """Return whether a client sends a key, or a header of OpenAI's."""
+    names = [name for name, _ in headers if not name.startswith(_LORE_HEADERS)]
+    query = target.partition("?")[2].encode("latin-1")
+    names += [name.lower() for name, _ in parse_qsl(query)]
+    return any(_SECRET_NAME.search(name) or name.startswith(_OPENAI_HEADERS) for name in names)
+
+
 def _decoded(value: bytes) -> str:
     """Decode a value so that encoding it as UTF-8 gives the same bytes."""
     try:
@@ -334,6 +364,13 @@ class RequestHead:
     def has_body(self) -> bool:
         """Return whether a body follows."""
         return "transfer-encoding" in self.headers or self.headers.get("content-length", "0") != "0"
+
+    @property
+    def is_for_provider(self) -> bool:
+        """Return whether anything shows that a client means its provider, and not Lore's server."""
+        if self.provider != "openai" or is_provider_path(self.path):
+            return True
+        return names_provider(self.raw_headers, self.target)
 
     @property
     def may_cost(self) -> bool:

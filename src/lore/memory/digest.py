@@ -44,6 +44,9 @@ PhaseProgress = Callable[[str, int, int], None]
 EPISODE, DISTILL, CURATE = "episode", "distill", "curate"
 """The kinds of jobs that turn a session into an episode, logs and knowledge."""
 
+QUIET_S = 900.0
+"""A session that was quiet for a quarter of an hour is finished, or gets a new episode later."""
+
 _UNENDED = "It was begun and did not end."
 
 
@@ -299,6 +302,15 @@ class Digest(MemoryPart):
         if quiet:
             self._database.write(queue)
         return len(quiet)
+
+    def count_without_episode(self, project: str) -> int:
+        """Return how many finished sessions of a project are still to be summarized."""
+        with self._database.read() as db:
+            project_n = self._find_project_n(db, project)
+            assert project_n is not None
+            return episode_store.count_awaiting(
+                db, EPISODE, project_n, now=self._database.now(), idle_s=QUIET_S
+            )
 
     def queue_digest(self, *, limit: Count) -> int:
         """Queue idle sessions to be distilled and curated; return how many."""

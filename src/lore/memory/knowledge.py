@@ -48,6 +48,7 @@ from lore.store import items, learned_rows, pages
 from lore.store import standing_instructions as instruction_store
 from lore.store.database import Connection
 from lore.store.learned_rows import LearnedKey
+from lore.store.replacements import Relation
 from lore.validation import Count, Whole, validate_methods
 
 
@@ -283,20 +284,25 @@ class Knowledge(MemoryPart):
             project_n = self._find_project_n(db, project)
             return replacement.doubtful_pairs(db, project_n=project_n)
 
-    def resolve(self, one: str, other: str, decision: Decision) -> None:
-        """Resolve a conflict or a doubtful pair: keep the first, keep both, or dismiss it."""
+    def resolve(self, one: str, other: str, decision: Decision) -> Relation | None:
+        """Resolve a conflict or a doubtful pair: keep the first, keep both, or dismiss it.
+
+        Return the relation of a linked pair now; None for a conflict, which `undo` restores.
+        """
         from lore.digest import replacement
         from lore.digest.consolidation import contradict
 
         now = self._database.now()
 
-        def work(db: Connection) -> None:
-            is_settled = replacement.settle_pair(db, one, other, decision)
-            if not is_settled or contradict.is_conflict(db, one, other):
+        def work(db: Connection) -> Relation | None:
+            relation = replacement.settle_pair(db, one, other, decision)
+            if not relation or contradict.is_conflict(db, one, other):
                 contradict.apply_decision(db, one, other, decision, now)
+            return relation
 
-        self._database.write(work)
+        relation = self._database.write(work)
         self._sources.drop_hidden()
+        return relation
 
     def decide_instruction(
         self, id: str, decision: InstructionDecision, *, number: Whole | None = None

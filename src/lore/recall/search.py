@@ -442,7 +442,9 @@ def describe_sessions(
         "messages": np.log1p(counts),
     }
     started = np.array([figure.started_at for figure in figures], np.float64)
-    return ns, columns | _recency(started, now)
+    is_candidate = (np.bincount(places, minlength=len(ns)) > 0) | (columns["files"] > 0)
+    fit = is_candidate * np.maximum(columns["words"], columns["files"])
+    return ns, columns | _recency(started, now, fit)
 
 
 def _best_three(keyword: Floats, places: Numbers, count: int) -> Floats:
@@ -457,12 +459,16 @@ def _best_three(keyword: Floats, places: Numbers, count: int) -> Floats:
     return mean
 
 
-def _recency(started_us: Floats, now: datetime) -> dict[str, Floats]:
-    """Return how recent a session is; one that began after the question is unlikely to be meant."""
+def _recency(started_us: Floats, now: datetime, fit: Floats) -> dict[str, Floats]:
+    """Return how recent a session is; one that began after the question is unlikely to be meant.
+
+    It counts as far as the session fits: one of today that has a word of the question somewhere
+    would else come before all others.
+    """
     hours = (clock.to_us(now) - started_us) / 3.6e9
     later = hours < -timedelta(minutes=6).total_seconds() / 3600
     columns = {
-        f"recent_{scale}h": np.where(later, 0.0, np.exp(-np.maximum(hours, 0) / scale))
+        f"recent_{scale}h": np.where(later, 0.0, fit * np.exp(-np.maximum(hours, 0) / scale))
         for scale in _HOURS
     }
     return columns | {"later": later.astype(float)}

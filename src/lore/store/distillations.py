@@ -384,15 +384,34 @@ def quiet_sessions(
     by a wrong clock and is not waited for.
     """
     rows = db.rows(
-        "SELECT q.id, q.size FROM (SELECT s.id, s.last_message_at AS at,"
-        " (SELECT max(ordinal) + 1 FROM messages WHERE session_n = s.n) AS size FROM sessions s"
-        " WHERE s.last_message_at NOT BETWEEN :quiet AND :now) q"
-        " LEFT JOIN jobs j ON j.kind = :kind AND j.subject = q.id"
-        " WHERE q.size > 0 AND (j.n IS NULL OR (j.state = 'done' AND j.total <> q.size))"
+        f"SELECT q.id, q.size {_IDLE} AND (j.n IS NULL OR {_HAS_GROWN})"
         " ORDER BY q.at DESC LIMIT :limit",
-        kind=kind,
-        quiet=clock.to_us(now - timedelta(seconds=idle_s)),
-        now=clock.to_us(now),
         limit=limit,
+        **_idle_bounds(kind, now, idle_s),
     )
     return [QuietSession(*row) for row in rows]
+
+
+def count_awaiting(
+    db: Connection, kind: str, project_n: int, *, now: datetime, idle_s: float
+) -> int:
+    """Return how many idle sessions of a project await a job of a kind, queued or not."""
+    sql = (
+        f"SELECT count(*) {_IDLE} AND q.project_n = :project_n"
+        f" AND (j.n IS NULL OR j.state = 'pending' OR {_HAS_GROWN})"
+    )
+    return int(db.value(sql, project_n=project_n, **_idle_bounds(kind, now, idle_s)))
+
+
+_IDLE = (
+    "FROM (SELECT s.id, s.project_n, s.last_message_at AS at,"
+    " (SELECT max(ordinal) + 1 FROM messages WHERE session_n = s.n) AS size FROM sessions s"
+    " WHERE s.last_message_at NOT BETWEEN :quiet AND :now) q"
+    " LEFT JOIN jobs j ON j.kind = :kind AND j.subject = q.id WHERE q.size > 0"
+)
+_HAS_GROWN = "(j.state = 'done' AND j.total <> q.size)"
+
+
+def _idle_bounds(kind: str, now: datetime, idle_s: float) -> dict[str, object]:
+    quiet = clock.to_us(now - timedelta(seconds=idle_s))
+    return {"kind": kind, "quiet": quiet, "now": clock.to_us(now)}

@@ -10,7 +10,14 @@ from lore import clock
 from lore.errors import InvalidInput, NotFound
 from lore.records import Session
 from lore.store import forgotten_names, keywords
-from lore.store.codec import pack_json, pack_role, unpack_json, unpack_number, unpack_record
+from lore.store.codec import (
+    pack_json,
+    pack_role,
+    unpack_json,
+    unpack_number,
+    unpack_record,
+    unpack_time,
+)
 from lore.store.sql_connection import Connection, among, int_array, text_array
 from lore.store.sync_shapes import make_redacted_name, session_identity
 from lore.text.name_limit import check_name
@@ -192,6 +199,15 @@ def titles_by_id(db: Connection, ids: Collection[str]) -> dict[str, str]:
     sql = "SELECT title FROM sessions WHERE id = :id"
     titles = ((id_, db.value(sql, id=id_)) for id_ in ids)
     return {id_: str(title) for id_, title in titles if title}
+
+
+def last_messages(db: Connection, ids: Collection[str]) -> dict[str, datetime]:
+    """Return when the last message of each session was said, by the ids of the sessions."""
+    if not ids:
+        return {}
+    sql = f"SELECT id, last_message_at FROM sessions WHERE {among('id', 'ids')}"
+    rows = db.rows(sql, ids=text_array(sorted(ids)))
+    return {id_: unpack_time(at) for id_, at in rows}
 
 
 def spoken_tokens_since(db: Connection, since: datetime) -> list[int]:

@@ -26,6 +26,7 @@ from lore.records import (
     TopicDetails,
     TopicMemory,
 )
+from lore.store import distillations, sessions
 from lore.store.database import Connection
 from lore.tasks.task_brief import entries_of
 from lore.tasks.task_recall import (
@@ -83,6 +84,14 @@ class MemoryView:
     topics: tuple[Topic, ...]
     layout: Layout
     now: datetime
+    session_ends: Mapping[str, datetime]
+    """The last messages of the sessions that have an episode, by the ids of the sessions."""
+
+    def date_of(self, memory: Fragment) -> datetime:
+        """Return when a memory is from: an episode is as new as its session, which may go on."""
+        if memory.metadata != distillations.SESSION_EPISODE:
+            return memory.created_at
+        return self.session_ends.get(memory.session_id or "", memory.created_at)
 
     @property
     def total_tokens(self) -> int:
@@ -110,7 +119,9 @@ def view_memory(
     topics = find_topics(
         sources, db, project_n=project_n, layout=layout, unasked=unasked, without=without
     )
-    return MemoryView(tuple(topics), layout, now)
+    members = (one for topic in topics for one in topic.members)
+    ids = {one.session_id for one in members if one.kind == "episode" and one.session_id}
+    return MemoryView(tuple(topics), layout, now, sessions.last_messages(db, ids))
 
 
 def without_limit(view: MemoryView) -> MemoryView:
@@ -252,9 +263,9 @@ def make_timeline(
     """
     chosen = [topic for topic in view.topics if not topics or topic.id in topics]
     placed = [(one, topic) for topic in chosen if not topic.is_composite for one in topic.members]
-    placed.sort(key=lambda pair: pair[0].created_at, reverse=True)
+    placed.sort(key=lambda pair: view.date_of(pair[0]), reverse=True)
     episodes = [(one, topic) for one, topic in placed if one.kind == "episode"]
-    actions = list(_recent_actions(episodes))[:_MOST_ACTIONS]
+    actions = list(_recent_actions(view, episodes))[:_MOST_ACTIONS]
     decisions = list(_key_decisions(placed))[:_MOST_DECISIONS]
     open_tasks = list(_open_tasks(one for one, _ in episodes[:_MOST_OPEN]))
     timeline = MemoryTimeline(
@@ -300,7 +311,7 @@ def format_timeline(timeline: MemoryTimeline) -> str:
 
 
 def _recent_actions(
-    episodes: Iterable[tuple[Fragment, Topic]],
+    view: MemoryView, episodes: Iterable[tuple[Fragment, Topic]]
 ) -> Iterator[TimelineAction]:
     """Yield what was done, one line for each task, the latest first."""
     seen: set[str] = set()
@@ -310,7 +321,8 @@ def _recent_actions(
             if len(content_words(action)) < 2 or action in seen:
                 continue
             seen.add(action)
-            yield TimelineAction(fragment.created_at, action, outcome, fragment.id, topic.id)
+            at = view.date_of(fragment)
+            yield TimelineAction(at, action, outcome, fragment.id, topic.id)
 
 
 def _tasks_of(fragment: Fragment) -> Iterator[tuple[str, Outcome]]:

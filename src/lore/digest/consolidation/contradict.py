@@ -343,7 +343,7 @@ def _find_conflict(db: Connection, a: int, b: int) -> tuple[int, int] | None:
 
 def apply_decision(db: Connection, one: str, other: str, decision: Decision, now: datetime) -> None:
     """Resolve the conflict between two fragments in a transaction: see `resolve_conflict`."""
-    a, b = (items.resolve(db, id_, type="fragment").n for id_ in (one, other))
+    a, b = (items.resolve(db, id_).n for id_ in (one, other))
     edge = _find_conflict(db, a, b)
     if edge is None:
         msg = f"There is no conflict between '{one}' and '{other}'."
