@@ -30,6 +30,7 @@ _HEADING = re.compile(r"^##? (?P<title>[^\n]{1,300})$", re.MULTILINE)
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)\s*\Z")
 _THOUGHT = re.compile(r"<think><details><summary>[^<\n]{0,80}</summary>\n?")
 _THOUGHT_END = "</details></think>"
+_TOOL_NAME = re.compile(r"^Tool use: \*\*[^*\n]{1,200}\*\*\s*(?:•\s*)?")
 _COMMAND = re.compile(
     r"\s*(?P<fence>`{3,})\w*\n(?P<command>.*?)\n(?P=fence)[ \t]*(?:\n|\Z)", re.DOTALL
 )
@@ -187,6 +188,7 @@ def _tool(name: str, body: str, at: datetime, model: str) -> list[NewMessage]:
     """Return a call with its summary, and all that is written below it as its result."""
     summary, command = SUMMARY.match(body), _COMMAND.match(body)
     asked, output = (summary[1], body[summary.end() :]) if summary else ("", body)
+    asked = _TOOL_NAME.sub("", asked)
     if command and name == TERMINAL:
         asked, output = command["command"], body[command.end() :]
     call = content_blocks.call_part(name, asked, "")
