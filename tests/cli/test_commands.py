@@ -191,17 +191,6 @@ def test_the_printed_undo_command_restores_a_deleted_fragment(seeded: Seeded):
     assert "heron" in seeded("search", "heron").works().out
 
 
-def test_a_message_in_place_of_a_fragment_is_answered_with_what_to_do(seeded: Seeded):
-    with Memory.open(
-        config=load({"LORE_EMBED_PROVIDER": "none"}, home=seeded.home).settings
-    ) as memory:
-        [id_] = say(memory, "talk", "The port is 3334")
-    for command in (("update", id_, "The port is 4445"), ("delete", id_)):
-        refused = seeded(*command).fails_with(3)
-        assert f"'{id_}' is a message, not a fragment." in refused.err
-        assert "'lore remember' stores a correction, 'lore forget' deletes it" in refused.err
-
-
 def test_undo_has_a_dry_run_and_a_redo(seeded: Seeded):
     assert "Would undo: update" in seeded("undo", "--dry-run").works().out
     assert "Thursdays" in seeded("read", seeded.parent).works().out

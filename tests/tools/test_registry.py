@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from lore.errors import InvalidInput, LoreError, NotFound
 from lore.memory import Memory
-from lore.records import NewMessage, Part, Publication
+from lore.records import Publication
 from lore.settings import Settings, load
 from lore.tools import tool_registry
 from lore.tools.tool import Caller
@@ -113,14 +113,6 @@ def test_an_id_that_is_not_there_says_where_ids_come_from(memory: Memory):
     with pytest.raises(NotFound, match="No fragment starts with 'ab12cd34'") as refused:
         call_tool(memory, "traverse", {"id": "ab12cd34"}, Caller())
     assert refused.value.hint == "search() and recall() show ids."
-
-
-def test_a_message_in_place_of_a_fragment_is_named_with_what_to_do(memory: Memory):
-    message = NewMessage("user", (Part("text", "the port is 3334"),), memory.database.now())
-    [id_] = memory.capture("talk", [message])
-    with pytest.raises(NotFound, match=f"'{id_}' is a message, not a fragment") as refused:
-        call_tool(memory, "update", {"id": id_, "content": "the port is 4445"}, Caller())
-    assert "What was said does not change" in refused.value.hint
 
 
 def test_a_tool_that_is_not_there_names_those_that_are(memory: Memory):

@@ -38,10 +38,6 @@ _TEXTS: dict[ItemType, tuple[str, str]] = {
 }
 """The column and the table of the text of each type of item."""
 _SHOWN_BY = "{search} and {recall} show ids."
-_UNCHANGED = (
-    "What was said does not change: 'lore remember' stores a correction, 'lore forget' deletes it"
-    " for good."
-)
 
 
 NO_PROJECT = 0
@@ -180,25 +176,6 @@ def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) 
         if not _HEX.issuperset(prefix):
             msg = f"'{shown}' is not an id: ids consist of digits, dashes and the letters a to f."
         raise InvalidInput(msg, hint=_SHOWN_BY, calls=("search", "recall"))
-    rows = _starting_with(db, prefix, type)
-    if not rows and type and (others := _starting_with(db, prefix, None)):
-        msg = f"'{prefix}' is a {type_name(others[0][2])}, not a {type}."
-        hint = _UNCHANGED if type == "fragment" else _SHOWN_BY
-        raise NotFound(msg, hint=hint, calls=("search", "recall"))
-    if not rows:
-        msg = f"No {type or 'item'} starts with '{prefix}'."
-        raise NotFound(msg, hint=_SHOWN_BY, calls=("search", "recall"))
-    if len(rows) > 1:
-        some = ", ".join(row[1] for row in rows[:_CANDIDATES])
-        msg = f"'{prefix}' matches several ids: {some}{' …' if len(rows) > _CANDIDATES else ''}"
-        hint = "Give more characters of the one you mean."
-        raise AmbiguousId(msg, hint=hint, candidates=_beginnings(db, rows[:_CANDIDATES]))
-    n, id_, number, *rest = rows[0]
-    return Item(n, id_, type_name(number), *rest)
-
-
-def _starting_with(db: Connection, prefix: str, type: ItemType | None) -> list[Row]:
-    """Return the rows of the items whose id has a prefix: one more than are listed, at most."""
     digits = prefix.replace("-", "")
     rows = db.rows(
         f"SELECT n, {id_text('id')}, type, project_n, session_n, created_at, tokens FROM items"
@@ -208,7 +185,18 @@ def _starting_with(db: Connection, prefix: str, type: ItemType | None) -> list[R
         high=digits.ljust(_DIGITS, "f"),
         type=type_number(type) if type else None,
     )
-    return [row for row in rows if row[1].startswith(prefix)]
+    rows = [row for row in rows if row[1].startswith(prefix)]
+    if not rows:
+        what = type or "item"
+        msg = f"No {what} starts with '{prefix}'."
+        raise NotFound(msg, hint=_SHOWN_BY, calls=("search", "recall"))
+    if len(rows) > 1:
+        some = ", ".join(row[1] for row in rows[:_CANDIDATES])
+        msg = f"'{prefix}' matches several ids: {some}{' …' if len(rows) > _CANDIDATES else ''}"
+        hint = "Give more characters of the one you mean."
+        raise AmbiguousId(msg, hint=hint, candidates=_beginnings(db, rows[:_CANDIDATES]))
+    n, id_, number, *rest = rows[0]
+    return Item(n, id_, type_name(number), *rest)
 
 
 def _beginnings(db: Connection, rows: Sequence[Row]) -> list[tuple[str, str]]:
