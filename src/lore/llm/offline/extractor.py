@@ -292,7 +292,7 @@ def _by_rule(one: _Candidate, score: Score) -> Score:
     """Return the score of a statement, or of what is kept whatever the classifier says.
 
     A person's lasting rule, its withdrawal, a wish, and a statement of what replaces what. All
-    preferences have the form of one, because they may be answers to agents as instructions.
+    preferences have the form of one, because they may be given to agents as instructions.
     """
     text, size = one.statement.text, len(one.message.text)
     is_wish = one.spoken.is_user and instructions.is_wish(text)
@@ -345,7 +345,7 @@ def _finding(group: _Chosen, messages: Sequence[MessageText]) -> Finding | None:
     """Return the finding of statements that belong together; None if they do not stand alone."""
     first = group[0][0]
     is_answer = bool(first.question) and group[0][1].kind != "preference"
-    text = f"{first.question} {first.statement.text}" if is_answer else _complete(group)
+    text = first.spoken.text if is_answer else _complete(group)
     if not text or (len(group) == 1 and statement_text.is_former(first.statement.text)):
         return None
     best = max(group, key=lambda pair: pair[1].importance)[1]
