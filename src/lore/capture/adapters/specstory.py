@@ -12,7 +12,13 @@ from pathlib import Path
 from lore.capture.adapter_protocol import Context, SessionChunk
 from lore.capture.adapters import content_blocks, injected_text, json_fields
 from lore.capture.adapters.json_fields import as_datetime
-from lore.capture.adapters.specstory_turns import SUMMARY, TERMINAL, Turn, split_history
+from lore.capture.adapters.specstory_turns import (
+    SUMMARY,
+    TERMINAL,
+    THOUGHT_END,
+    Turn,
+    split_history,
+)
 from lore.errors import NotFound
 from lore.records import NewMessage, Part
 
@@ -29,7 +35,6 @@ _SESSION = re.compile(
 _HEADING = re.compile(r"^##? (?P<title>[^\n]{1,300})$", re.MULTILINE)
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)\s*\Z")
 _THOUGHT = re.compile(r"<think><details><summary>[^<\n]{0,80}</summary>\n?")
-_THOUGHT_END = "</details></think>"
 _TOOL_NAME = re.compile(r"^Tool use: \*\*[^*\n]{1,200}\*\*\s*(?:•\s*)?")
 _COMMAND = re.compile(
     r"\s*(?P<fence>`{3,})\w*\n(?P<command>.*?)\n(?P=fence)[ \t]*(?:\n|\Z)", re.DOTALL
@@ -174,12 +179,12 @@ def _spoken(text: str, at: datetime, model: str) -> list[NewMessage]:
     parts: list[Part] = []
     at_char = 0
     while thought := _THOUGHT.search(text, at_char):
-        end = text.find(_THOUGHT_END, thought.end())
+        end = text.find(THOUGHT_END, thought.end())
         if end < 0:
             break
         parts += injected_text.split_spoken(text[at_char : thought.start()].strip())
         parts += content_blocks.reasoning_parts(text[thought.end() : end].rstrip("\n"))
-        at_char = end + len(_THOUGHT_END)
+        at_char = end + len(THOUGHT_END)
     parts += injected_text.split_spoken(text[at_char:].strip())
     return [NewMessage("assistant", (part,), at, origin="repo", model=model) for part in parts]
 

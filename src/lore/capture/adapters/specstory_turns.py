@@ -17,6 +17,7 @@ _PLAIN_TOOL = re.compile(r"Tool use: \*\*(?P<name>[^*\n]{1,200})\*\*\s*\Z")
 """The line that begins a tool's block in histories of Cursor; older ones begin without it."""
 
 _FOLD, _FOLD_END = "<details>", "</details>"
+_THOUGHT, THOUGHT_END = "<think>", "</details></think>"
 _SHELL = re.compile(r"```(?:bash|sh|zsh|shell|powershell)\s*\Z")
 _TODO_LIST = "## Todo List"
 _TODO = re.compile(r"- \[.\] ")
@@ -80,7 +81,8 @@ def split_history(text: str) -> History:
     A line begins a turn only outside of what a tool answered and of code in an agent's words; a
     person's turn follows a rule or another turn of theirs, or is the first. So a file that a tool
     read cannot begin one. Where a block is never closed, that cannot be told: from there on turns
-    are doubtful.
+    are doubtful. So it is after a fence that is a whole message, and where code that begins in a
+    thought holds the end of the thought and then a turn or a tool: either may be quoted.
     """
     lines = text.split("\n")
     try:
@@ -95,6 +97,7 @@ class _Open:
     def __init__(self, start: re.Match[str] | None, *, is_doubtful: bool = False) -> None:
         self.start = start
         self.is_doubtful = is_doubtful
+        self.is_in_thought = False
         self.pieces: list[tuple[str, list[str]]] = []
 
     @property
@@ -125,6 +128,7 @@ class _Reader:
         self._turns: list[_Open] = [_Open(None)]
         self._fences: list[str] = []
         self._opened_at = 0
+        self._holds_thought_end = False
 
     def read(self) -> History:
         i = 0
@@ -140,6 +144,8 @@ class _Reader:
         """Read a line, or the block that begins with it, and return the last line of it."""
         line, turn = self._lines[i], self._turns[-1]
         if self._fences:
+            if self._holds_thought_end and (_TURN.match(line) or _TOOL.match(line)):
+                raise _Unclosed(self._opened_at)
             self._follow_code(i)
             turn.add(line)
             return i
@@ -162,11 +168,28 @@ class _Reader:
         return i
 
     def _follow_code(self, i: int) -> None:
-        if i < self._doubtful_from:
-            was_open = bool(self._fences)
-            follow_fence(self._fences, self._lines[i])
-            if self._fences and not was_open:
-                self._opened_at = i
+        """Follow code and thoughts in an agent's words; in code no thought begins or ends."""
+        if i >= self._doubtful_from:
+            return
+        line, turn = self._lines[i], self._turns[-1]
+        was_open, is_end = bool(self._fences), line.rstrip().endswith(THOUGHT_END)
+        follow_fence(self._fences, line)
+        if was_open:
+            self._holds_thought_end |= turn.is_in_thought and is_end
+            return
+        turn.is_in_thought = not is_end and (turn.is_in_thought or line.startswith(_THOUGHT))
+        if self._fences:
+            if self._is_message(i):
+                raise _Unclosed(i)
+            self._opened_at, self._holds_thought_end = i, False
+
+    def _is_message(self, i: int) -> bool:
+        """Return whether a fence seems to be a whole message; Copilot leaves such beside edits."""
+        if self._lines[i].strip(" `~"):
+            return False
+        above = filter(str.strip, reversed(self._lines[max(0, i - 4) : i]))
+        below = (line for line in self._lines[i + 1 : i + 8] if line.strip() not in ("", "---"))
+        return all(_TURN.match(next(lines, "")) for lines in (above, below))
 
     def _may_begin(self, i: int) -> bool:
         """Return whether a person's turn may begin on a line."""
