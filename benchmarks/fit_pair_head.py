@@ -4,7 +4,7 @@
 
 `refine_pairs.py` trains body and head with histories, in which much changes. In real sessions
 hardly anything does, and each new project says what changes nothing in its own way. This goes on
-with the head alone, with all pairs and histories and pairs of a project that came later (`LATER`),
+with the head alone, with all pairs and histories and pairs of projects that came later (`LATER`),
 on the vectors of the shipped model in int8, so that it sees what the product sees. Needs no torch;
 some minutes on a CPU. Writes `pairs.json`; with `--folds` only figures, half of the later
 statements left out at a time.
@@ -32,8 +32,8 @@ DATA = Path(__file__).parent / "data"
 SHIPPED = Path(__file__).parents[1] / "src" / "lore" / "data" / "pairs.json"
 SCRIPT = "benchmarks/fit_pair_head.py"
 
-LATER = "real-5"
-"""The author of labels for pairs that the model called a change in sessions it did not know."""
+LATER = ("real-5", "real-6")
+"""The authors of labels for pairs that the model called a change in sessions it did not know."""
 
 APART = ("j", "k")
 """Authors of pairs that no model is trained on: see the card of the data."""
@@ -41,7 +41,7 @@ APART = ("j", "k")
 UNLINKED = 12
 """Pairs of a history that change nothing."""
 
-WEIGHTS = {"pairs": 1.0, "histories": 0.5, "later": 4.0}
+WEIGHTS = {"pairs": 1.0, "histories": 0.5, "later": 8.0}
 PULL, STEPS, RATE, SMOOTHING = 1e-5, 300, 0.05, 0.05
 """How strongly the head stays where it is, the steps, their rate, and smoothing of labels. (Weights
 of 1 to 10 and pulls of 1e-4 and 1e-5 differ little.)"""
@@ -94,8 +94,9 @@ Labelled = tuple[str, str, str]
 def read_labelled() -> dict[str, list[Labelled]]:
     """Return (older, newer, relation) by kind: pairs, histories, later ones, and those apart."""
     kinds: dict[str, list[Labelled]] = {"pairs": [], "histories": [], "later": [], "apart": []}
+    named = {**dict.fromkeys(LATER, "later"), **dict.fromkeys(APART, "apart")}
     for row in read("pairs.jsonl.gz"):
-        kind = {LATER: "later", **dict.fromkeys(APART, "apart")}.get(row["author"], "pairs")
+        kind = named.get(row["author"], "pairs")
         newer = f"{row.get('before', '')} {row['newer']}".strip()
         kinds[kind].append((row["older"], newer, row["relation"]))
     chance = random.Random(3)

@@ -17,8 +17,7 @@ _re = PatternFile("replacement")
 
 Verdict = Literal["none", "same", "partly", "replaces"]
 _RULES_CERTAINTY = 0.3
-"""Certainty of what only the rules find, except a withdrawal: of five such links in recorded
-sessions four were wrong."""
+"""Certainty of what rules find where there is no model, except a withdrawal."""
 
 _LATIN = 0.8
 """Share of ASCII letters in a text of the Latin script, with its accents."""
@@ -146,7 +145,7 @@ class ModelJudge:
         self._give_up = give_up
 
     def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
-        """Return a judgement of each pair; what only the rules see is doubtful."""
+        """Return a judgement of each pair, in their order."""
         model = self._open_model()
         if model is None:
             return RuleJudge().judge(pairs)
@@ -161,10 +160,7 @@ class ModelJudge:
         by_pair: list[list[Judgement]] = [[] for _ in pairs]
         for (place, _), row in zip(readings, chances.tolist(), strict=True):
             by_pair[place].append(_judge_by_chances(*row))
-        return [
-            max(*judgements, _as_doubt(_judge_by_rules(pair)), key=_strength)
-            for pair, judgements in zip(pairs, by_pair, strict=True)
-        ]
+        return [max(judgements, key=_strength) for judgements in by_pair]
 
     def worth(self, claims: Sequence[Claim]) -> list[float]:
         """Return how likely each claim is worth remembering, by the model's third head."""
@@ -194,10 +190,6 @@ def _judge_by_chances(none: float, same: float, partly: float, replaces: float) 
     if same > none + partly + replaces:
         return Judgement("same", same)
     return Judgement("replaces" if replaces >= partly else "partly", partly + replaces)
-
-
-def _as_doubt(judgement: Judgement) -> Judgement:
-    return judgement._replace(certainty=min(judgement.certainty, _RULES_CERTAINTY))
 
 
 def _strength(judgement: Judgement) -> float:

@@ -61,13 +61,13 @@ ITEM_FLOOR, FLOOR = 0.05, 0.1
 """Items, and statements, less similar than this are about different things. (Replaced ones of
 `stale-open.jsonl` have 0.28 to 0.95, unrelated ones of the same project mostly less than 0.2.)"""
 
-CERTAIN, DOUBTFUL, WORDLESS = 0.5, 0.1, 0.25
+CERTAIN, DOUBTFUL, WORDLESS = 0.5, 0.07, 0.2
 """Probability from which a statement counts as replaced, from which a pair is doubtful, and from
 which one is that has no telling word in common. (The model was trained with the pairs of real
-sessions that these let through: see `benchmarks/fit_pair_head.py`. From 0.1 on it finds as many
-changes of authors that it does not know as it did before from 0.15 on.)"""
+sessions that these let through: see `benchmarks/fit_pair_head.py`. Each time that makes it surer of
+what changes nothing, and less sure of the rest: these were 0.15 and 0.1 before.)"""
 
-POSSIBLE = 0.07
+POSSIBLE = 0.05
 """Probability from which a chat is asked about a pair that is not doubtful: it knows what the model
 does not, such as that ClickHouse takes the place of Redshift. (Some three pairs a session.)"""
 
@@ -591,12 +591,16 @@ def _links_of_echoes(db: Connection, link: Replacement) -> Iterator[Replacement]
 
 
 def _links_of_successors(db: Connection, link: Replacement) -> Iterator[Replacement]:
-    """Yield doubtful links between statements of two sessions that replaced the same one."""
+    """Yield doubtful links between statements of two sessions that replaced the same one.
+
+    One of the two must have replaced it for certain: of two doubts hardly ever a third follows.
+    """
     for other in replacements.links_of(db, [link.older_n]).get(link.older_n, ()):
         earlier, later = sorted((link, other), key=lambda one: one.at)
         places = [replacements.place_of(db, one.newer_n) for one in (earlier, later)]
         is_same = other.older_text == replacements.statement_key(link.older_text)
-        if is_same and places[0].session_n != places[1].session_n:
+        is_certain = {"replaces", "partly"} & {link.relation, other.relation}
+        if is_same and is_certain and places[0].session_n != places[1].session_n:
             yield later._replace(
                 older_n=earlier.newer_n,
                 older_text=earlier.newer_text,
