@@ -3,11 +3,9 @@
     uv run python benchmarks/train_statements.py --corpus SESSIONS --sentences FILE
     uv run python benchmarks/train_statements.py --corpus SESSIONS --readings FILE [--cache FILE]
                                                  [--write] [--without PROJECT --out FILE]
-    uv run python benchmarks/train_statements.py --corpus SESSIONS --readings FILE --judged
 
 The first command writes the sentences for `train_pairs.py --held-out`, whose readings of them (by
-models that have not seen the project) the second takes. The third prints how the classifier ranks
-the statements of `data/fragments.jsonl.gz`, of which a reader said whether memory should have them.
+models that have not seen the project) the second takes.
 
 Reads the labels of `data/statements.jsonl.gz`, and the sessions that `fetch_sessions.py` writes and
 those of the evaluation data. Each project is left out once: what is printed was not seen in
@@ -145,8 +143,6 @@ class Examples:
     grades: Floats
     """The share of readers that gave a worth of at least 1, 2 and 3."""
     kinds: Floats
-    settled: Floats
-    """Whether the statement holds for good, by one reader; NaN where nobody said."""
     measured: NDArray[np.bool_]
     """Drawn without regard to their words, and labelled by two readers."""
 
@@ -200,9 +196,6 @@ def read_examples(labelled: Labelled, readings: Path) -> Examples:
         np.array([
             [np.mean([one["kind"] == kind for one in some]) for kind in KINDS] for some in readers
         ]),
-        np.array([
-            float(row["mode"] == "settled") if "mode" in row else np.nan for row, _, _ in labelled
-        ]),
         np.array([len(some) == 2 for some in readers]),
     )
 
@@ -236,7 +229,7 @@ class Model:
     form: Form
 
     def __call__(self, examples: Examples) -> Floats:
-        """Return worth, kinds and settled of examples."""
+        """Return worth and kinds of examples."""
         out: Floats = self.rows(examples) @ self.weights
         return out
 
@@ -252,32 +245,19 @@ def features(examples: Examples, form: Form) -> Floats:
     return np.hstack([examples.plain, examples.readings]) if form == "read" else examples.plain
 
 
-def train(
-    examples: Examples, chosen: NDArray[np.bool_], form: Form, moded: NDArray[np.bool_]
-) -> Model:
-    """Return the model of the chosen examples; `moded` ones teach it what is settled."""
+def train(examples: Examples, chosen: NDArray[np.bool_], form: Form) -> Model:
+    """Return the model of the chosen examples."""
     values = features(examples, form)[chosen]
     weight = np.full(values.shape[1], FEATURE_SCALE)
     weight[examples.plain.shape[1] :] = READING_SCALE
     mean, scale = values.mean(axis=0), weight / (values.std(axis=0) + 0.05)
     model = Model(mean, scale, np.zeros((0, 0)), form)
-    every = model.rows(examples)
-    rows = every[chosen]
+    rows = model.rows(examples)[chosen]
     worth = _solve(rows, np.ones(len(rows)), examples.target[chosen][:, None])
     kinds = examples.kinds[chosen]
     balance = kinds @ (1 / np.sqrt(kinds.sum(axis=0) + 1))
-    settled = _solve_settled(every[moded], examples.settled[moded])
-    weights = np.hstack([worth, _solve(rows, balance, kinds), settled])
+    weights = np.hstack([worth, _solve(rows, balance, kinds)])
     return Model(mean, scale, weights, form)
-
-
-def _solve_settled(rows: Floats, target: Floats) -> Floats:
-    """Return the weights for settled; where no statement has a label, all are."""
-    if len(rows):
-        return _solve(rows, np.ones(len(rows)), target[:, None])
-    weights = np.zeros((rows.shape[1], 1))
-    weights[-1] = 1.0
-    return weights
 
 
 def _solve(rows: Floats, weight: Floats, targets: Floats) -> Floats:
@@ -288,14 +268,12 @@ def _solve(rows: Floats, weight: Floats, targets: Floats) -> Floats:
     return solved
 
 
-def held_out(
-    examples: Examples, group: NDArray[np.bool_], form: Form, moded: NDArray[np.bool_]
-) -> Floats:
+def held_out(examples: Examples, group: NDArray[np.bool_], form: Form) -> Floats:
     """Return the outputs for a group from models that have not seen the example's fold."""
-    outputs = np.zeros((len(examples.projects), 2 + len(KINDS)))
+    outputs = np.zeros((len(examples.projects), 1 + len(KINDS)))
     for fold in sorted(set(examples.folds[group].tolist())):
         left_out = examples.folds == fold
-        model = train(examples, group & ~left_out, form, moded & ~left_out)
+        model = train(examples, group & ~left_out, form)
         outputs[left_out] = model(examples)[left_out]
     return outputs
 
@@ -348,21 +326,6 @@ def report(
         )
 
 
-def report_settled(
-    examples: Examples, use: Use, threshold: float, outputs: Floats, link: Floats
-) -> None:
-    """Print what is settled among the labelled statements that are kept, at several thresholds."""
-    worth = probability(outputs[:, 0], link)
-    group = with_mode(examples, use) & (worth >= threshold)
-    for line in (-np.inf, 0.3, 0.4, 0.5, 0.6):
-        kept = group & (outputs[:, -1] >= line)
-        share = examples.settled[kept].sum() / examples.settled[group].sum()
-        print(
-            f"  settled ≥ {line:<5} {int(kept.sum()):>5} of {int(group.sum())}, settled "
-            f"{_mean(examples.settled[kept])}, recall {share:.2f}"
-        )
-
-
 def _mean(values: Floats) -> str:
     return f"{values.mean():.2f}" if len(values) else "  – "
 
@@ -375,18 +338,12 @@ def learned_from(examples: Examples, use: Use) -> NDArray[np.bool_]:
     return chosen
 
 
-def with_mode(examples: Examples, use: Use) -> NDArray[np.bool_]:
-    """Return which examples of a use have a label of mode."""
-    chosen: NDArray[np.bool_] = (examples.uses == use) & ~np.isnan(examples.settled)
-    return chosen
-
-
 def held_out_head(
     examples: Examples, use: Use, form: Form, without: str = ""
 ) -> tuple[NDArray[np.bool_], Floats, Floats]:
     """Return the statements of a use, their held-out outputs, and the link of these."""
     group = learned_from(examples, use)
-    outputs = held_out(examples, group, form, with_mode(examples, use))
+    outputs = held_out(examples, group, form)
     group &= examples.measured
     seen = group & (examples.projects != without)
     return group, outputs, fit_link(outputs[seen, 0], examples.grades[seen, 0])
@@ -412,8 +369,7 @@ def _head_arrays(
     fifths = [np.quantile(kept, share) for share in (0, 0.2, 0.4, 0.6, 0.8, 0.99)]
     low = np.quantile(outputs[seen, 0], 0.05)
     others = examples.projects != without
-    moded = with_mode(examples, use) & others
-    model = train(examples, learned_from(examples, use) & others, form, moded)
+    model = train(examples, learned_from(examples, use) & others, form)
     arrays = {
         "mean": model.mean, "scale": model.scale, "weights": model.weights, "link": link,
         "grades": np.array([[low, *fifths], [0.0, *KEPT_GRADES]]),
@@ -421,35 +377,7 @@ def _head_arrays(
     return {name: array.astype(np.float32) for name, array in arrays.items()}
 
 
-def report_judged(examples: Examples, corpus: Path) -> None:
-    """Print how well worth and settled tell judged statements apart, by project left out."""
-    rows = [row for row in read_lines(DATA / "fragments.jsonl.gz") if row["role"] != "tool"]
-    turns = {project: read_turns(project, corpus) for project in {row["project"] for row in rows}}
-    spoken = [_spoken(row, turns[row["project"]][row["session"]]) for row in rows]
-    with tempfile.TemporaryDirectory() as home:
-        embedder = open_embedder(load(home=Path(home)).settings).embedder
-        vectors = embedder.embed([one.text for one in spoken]).astype(np.float64)
-    plain = np.array([plain_features(one) for one in spoken])
-    kept = np.array([row["mode"] == "settled" for row in rows])
-    for use in ("person", "agent"):
-        chosen = np.array([statement_use(one, at_work=True) == use for one in spoken])
-        outputs = np.zeros((len(rows), 2 + len(KINDS)))
-        for project in sorted(turns):
-            seen = examples.projects != project
-            learned = learned_from(examples, use) & seen
-            model = train(examples, learned, "vectors", with_mode(examples, use) & seen)
-            scaled = (plain - model.mean) * model.scale
-            every = np.hstack([vectors, scaled, np.ones((len(rows), 1))]) @ model.weights
-            left_out = np.array([row["project"] == project for row in rows])
-            outputs[left_out] = every[left_out]
-        area = [_area(outputs[chosen, column], kept[chosen]) for column in (0, -1)]
-        print(
-            f"{use}: {int(chosen.sum())} judged, {kept[chosen].mean():.2f} to keep;"
-            f" area under the curve: worth {area[0]:.2f}, settled {area[1]:.2f}"
-        )
-
-
-def _area(score: Floats, truth: NDArray[np.bool_]) -> float:
+def area_under_curve(score: Floats, truth: NDArray[np.bool_]) -> float:
     """Return how often a true one scores above another."""
     ranks = score.argsort().argsort()
     right, wrong = int(truth.sum()), int((~truth).sum())
@@ -467,22 +395,16 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="keep the examples here, or use those here")
     parser.add_argument("--sentences", type=Path, help="only write the sentences there")
     parser.add_argument("--readings", type=Path, help="what train_pairs.py --held-out wrote")
-    parser.add_argument("--judged", action="store_true", help="only rank the judged statements")
     options = parser.parse_args()
     if options.sentences:
         write_sentences(read_labels(options.corpus), options.sentences)
         return
     examples = cached_examples(options.cache, options.corpus, options.readings)
-    if options.judged:
-        report_judged(examples, options.corpus)
-        return
     for use in USES:
         for form in FORMS:
             print(f"{use}, {form}:")
             group, outputs, link = held_out_head(examples, use, form)
             report(examples, THRESHOLDS[use], group, outputs, link)
-            if with_mode(examples, use).any():
-                report_settled(examples, use, THRESHOLDS[use], outputs, link)
     if options.write:
         write_weights(examples, options.out, without=options.without)
         print(f"{options.out}: {options.out.stat().st_size:,} bytes")

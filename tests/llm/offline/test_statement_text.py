@@ -112,10 +112,10 @@ def test_a_reference_takes_the_sentence_before():
 
 
 @pytest.mark.parametrize(
-    "before", ["", "- a list\n- of items\n\n", f"The exporter {'really ' * 50}writes. "]
+    "before", ["", "- a list\n- of items\n\n", f"The exporter {'really ' * 90}writes. "]
 )
 def test_a_reference_without_a_sentence_to_take_is_not_kept(before: str):
-    assert not _kept(f"{before}{REFERENCE}")
+    assert not [text for text in _kept(f"{before}{REFERENCE}") if "In this mode" in text]
 
 
 @pytest.mark.parametrize(

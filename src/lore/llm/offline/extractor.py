@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lore.llm.offline import sentence_rules, session_states, statement_text, tool_evidence
+from lore.llm.offline.finding_judge import FindingJudge, Judgement, shipped_judge
 from lore.llm.offline.sentence_rules import Finding
 from lore.llm.offline.statement_classifier import (
     Embed,
@@ -37,31 +38,31 @@ from lore.text.question_list import Answer
 from lore.text.statements import Statement, is_whole
 from lore.text.transcript_text import COMMIT_HEADING
 
-WORK_THRESHOLD, TALK_THRESHOLD = 0.5, 0.85
-"""A statement is kept from this probability on that it is worth keeping.
+WORK_THRESHOLD, TALK_THRESHOLD = 0.3, 0.85
+"""A statement may be kept from this probability on that it is worth keeping.
 
 `benchmarks/train_statements.py` prints precision and recall on projects that were left out. In talk
-two of three statements are worth something to somebody; the threshold is higher there.
+two of three statements are worth something to somebody; the threshold is higher there. At work
+`KEPT_THRESHOLD` decides, or without the encoder `UNJUDGED_THRESHOLD`.
 """
 
-SETTLED_THRESHOLD = 0.4
-"""Enough for what an agent says at work: below are proposals, plans, guesses and progress, part of
-which the session itself overturns. Chosen with WORK_THRESHOLD on the listed sessions of `worth.py`:
-see 'How good it is' in `docs/reference/digest.md`.
-"""
+UNJUDGED_THRESHOLD = 0.5
+"""Worth from which on what is found is kept where it cannot be judged."""
 
-JOINED_THRESHOLD = 0.4
-"""Enough at work for a sentence right after one that is kept: a fix after its cause, a reason."""
-
-COMMIT_THRESHOLD = 0.4
-"""Enough for a sentence of a commit message: an agent wrote it to be read later. The labels have
-none of them; of 30 sentences between this and 0.7, of five projects and read by one reader, 26 were
-worth keeping.
-"""
+JOINED_THRESHOLD = 0.25
+"""Enough at work for a sentence right after one that may be kept: a fix after its cause."""
 
 ANSWER_THRESHOLD = 0.25
-"""Enough for a person's answer to a numbered question of the agent, with that question: it says
-what is to be built. Chosen on 165 such pairs of two projects: see `docs/reference/digest.md`.
+"""Enough for a person's answer to a numbered question of the agent, with that question."""
+
+COMMIT_THRESHOLD = 0.4
+"""Enough for a sentence of a commit message to be kept: an agent wrote it to be read later."""
+
+KEPT_THRESHOLD = 0.4
+"""What is found is kept from this probability on that a reader would keep it.
+
+`benchmarks/train_findings.py` prints what each threshold gives on projects that were left out: see
+'How good it is' in `docs/reference/digest.md`.
 """
 
 MAX_FACTS = 10
@@ -107,6 +108,7 @@ def extract(
     encoder: str = "",
     read: Read | None = None,
     classifier: StatementClassifier | None = None,
+    judge: FindingJudge | None = None,
 ) -> list[Extract]:
     """Return the knowledge in an exchange that is worth keeping, broad before specific.
 
@@ -118,9 +120,19 @@ def extract(
         messages = [one for one in messages if one.voice != "assistant"]
     classifier = classifier or shipped_classifier()
     usable = embed if encoder == classifier.encoder else None
-    chosen = _choose(messages, exchange.earlier, classifier, usable, read)
+    at_work = tool_evidence.is_work_session(messages)
+    candidates = list(_candidates(messages, exchange.earlier))
+    scores = classifier.score(
+        [one.spoken for one in candidates], usable, read=read, at_work=at_work
+    )
+    chosen = _choose(candidates, scores, at_work=at_work)
+    proposals = list(_find_statements(chosen, messages, exchange.later))
+    judge = judge or shipped_judge()
+    spoken = [replace(group[0][0].spoken, text=one.text) for group, one in proposals]
+    vectors = embed if encoder == judge.encoder else None
+    judgements = judge.judge(spoken, vectors, read=read, at_work=at_work)
     findings = _deduplicate([
-        *_find_statements(chosen, messages, exchange.later),
+        *_keep(proposals, judgements),
         *tool_evidence.find_evidence(_filter_trusted(messages), _filter_trusted(exchange.later)),
     ])
     best = sorted(findings, key=lambda one: -one.score)[:MAX_FACTS]
@@ -130,32 +142,21 @@ def extract(
 
 
 _Chosen = list[tuple[_Candidate, Score]]
+_Proposal = tuple[_Chosen, Finding]
 
 
-def _choose(
-    messages: Sequence[MessageText],
-    earlier: Sequence[MessageText],
-    classifier: StatementClassifier,
-    embed: Embed | None,
-    read: Read | None,
-) -> _Chosen:
-    """Return the statements that are worth keeping, with their scores."""
-    candidates = list(_candidates(messages, earlier))
-    at_work = tool_evidence.is_work_session(messages)
-    spoken = [one.spoken for one in candidates]
-    scores = classifier.score(spoken, embed, read=read, at_work=at_work)
+def _choose(candidates: Sequence[_Candidate], scores: Sequence[Score], *, at_work: bool) -> _Chosen:
+    """Return the statements that may be worth keeping, with their scores."""
     chosen: _Chosen = []
     for one, score in zip(candidates, map(_by_rule, candidates, scores), strict=True):
         is_next = bool(chosen) and _belongs(chosen[-1:], one)
-        least = _threshold(one, is_next=is_next, at_work=at_work)
-        is_settled = _is_committed(one) or score.settled >= SETTLED_THRESHOLD
-        if score.worth >= least and is_settled:
+        if score.worth >= _threshold(one, is_next=is_next, at_work=at_work):
             chosen.append((one, score))
     return chosen
 
 
 def _threshold(one: _Candidate, *, is_next: bool, at_work: bool) -> float:
-    """Return from which probability on a statement is kept."""
+    """Return from which probability on a statement may be kept."""
     if one.question:
         return ANSWER_THRESHOLD
     if not at_work:
@@ -177,10 +178,14 @@ def _filter_trusted(messages: Sequence[MessageText]) -> list[MessageText]:
 
 def _find_statements(
     chosen: _Chosen, messages: Sequence[MessageText], later: Sequence[MessageText]
-) -> Iterator[Finding]:
-    """Yield what people and agents said that is worth keeping, neighbours joined."""
-    for group in _join_neighbours(chosen):
+) -> Iterator[_Proposal]:
+    """Yield what people and agents said that may be worth keeping, neighbours joined."""
+    for joined in _join_neighbours(chosen):
+        group = joined
         finding = _finding(group, messages)
+        while not finding and len(group) > 1:
+            group = group[1:]
+            finding = _finding(group, messages)
         ordinal = group[0][0].message.ordinal
         after = _filter_trusted([one for one in (*messages, *later) if one.ordinal > ordinal])
         if (
@@ -188,7 +193,23 @@ def _find_statements(
             and not session_states.is_changed_later(finding.text, finding.kind, after)
             and not sentence_rules.is_withdrawn(finding.text, after)
         ):
+            yield group, finding
+
+
+def _keep(
+    proposals: Sequence[_Proposal], judgements: Sequence[Judgement | None]
+) -> Iterator[Finding]:
+    """Yield what a reader would keep, commit messages, and a person's rules, wishes and changes."""
+    for (group, finding), judged in zip(proposals, judgements, strict=True):
+        is_certain = finding.kind == "preference" or bool(finding.corrects)
+        if is_certain or _is_committed(group[0][0]):
             yield finding
+        elif judged is None:
+            if finding.score >= UNJUDGED_THRESHOLD or group[0][0].question:
+                yield finding
+        elif judged.chance >= KEPT_THRESHOLD:
+            importance = (finding.importance + judged.importance) / 2
+            yield replace(finding, score=judged.chance, importance=importance)
 
 
 def _candidates(

@@ -55,15 +55,12 @@ class SpokenStatement:
 class Score(NamedTuple):
     """What the classifier says of a statement.
 
-    `worth` is the probability that it is worth keeping, `importance` its grade from 0 to 1, and
-    `settled` says (from about 0 to about 1) whether it states what holds for good: no proposal,
-    plan, guess or progress. People's statements and those of talk count as settled.
+    `worth` is the probability that it is worth something, `importance` its grade from 0 to 1.
     """
 
     kind: FragmentKind
     worth: float
     importance: float
-    settled: float = 1.0
 
 
 Use = Literal["person", "agent", "talk"]
@@ -198,7 +195,7 @@ def plain_features(one: SpokenStatement) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """A linear layer over scaled features: outputs for worth, for each kind and for settled."""
+    """A linear layer over scaled features: outputs for worth and for each kind."""
 
     mean: Rows
     scale: Rows
@@ -216,7 +213,7 @@ class _Head:
         kinds = out[:, 1 : 1 + len(KINDS)].argmax(axis=1)
         return [
             Score(KINDS[kind], *(float(value) for value in values))
-            for kind, *values in zip(kinds, worth, importance, out[:, -1], strict=True)
+            for kind, *values in zip(kinds, worth, importance, strict=True)
         ]
 
 

@@ -1,0 +1,114 @@
+"""A small trained model says how likely a reader would keep what extraction found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from lore.llm.offline.statement_classifier import (
+    Embed,
+    Form,
+    Read,
+    Rows,
+    SpokenStatement,
+    Use,
+    plain_features,
+    reading_pair,
+    statement_use,
+)
+
+WEIGHTS = Path(__file__).parents[2] / "data" / "findings.npz"
+"""Made by `benchmarks/train_findings.py`, which also measures it on projects left out."""
+
+JUDGED_USES: tuple[Use, ...] = ("person", "agent")
+"""Readers judged what was findings in sessions of work, not in talk."""
+
+JUDGED_FORMS: tuple[Form, ...] = ("vectors", "read")
+"""Plain features alone tell too little of a finding."""
+
+
+class Judgement(NamedTuple):
+    """How likely a reader would keep a finding, and its grade of importance from 0 to 1."""
+
+    chance: float
+    importance: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """A linear layer over scaled features; links to a probability, and from that to importance."""
+
+    mean: Rows
+    scale: Rows
+    weights: Rows
+    link: Rows
+    grades: Rows
+
+    def __call__(self, features: Rows, vectors: Rows) -> list[Judgement]:
+        rows = (features - self.mean) * self.scale
+        out = np.hstack([vectors, rows, np.ones((len(rows), 1), np.float32)]) @ self.weights
+        chances = 1 / (1 + np.exp(-(self.link[0] * out + self.link[1])))
+        importance = np.interp(chances, self.grades[0], self.grades[1])
+        return list(map(Judgement, chances.tolist(), importance.tolist()))
+
+
+class FindingJudge:
+    """Reads a finding as a whole, with the words that complete it and where it was said.
+
+    It tells what readers keep from what is trivial, cannot be understood alone, or did not last.
+    """
+
+    def __init__(self, path: Path = WEIGHTS) -> None:
+        with np.load(path) as stored:
+            self.encoder = str(stored["encoder"])
+            self._layers = {
+                (use, form): _Layer(
+                    *(stored[f"{use}_{form}_{field.name}"] for field in fields(_Layer))
+                )
+                for use in JUDGED_USES
+                for form in JUDGED_FORMS
+            }
+
+    def judge(
+        self,
+        findings: Sequence[SpokenStatement],
+        embed: Embed | None,
+        *,
+        at_work: bool,
+        read: Read | None = None,
+    ) -> list[Judgement | None]:
+        """Judge each; None for what is of talk, and for all without the encoder `self.encoder`."""
+        judgements: list[Judgement | None] = [None] * len(findings)
+        for use in JUDGED_USES:
+            places = [
+                place
+                for place, one in enumerate(findings)
+                if statement_use(one, at_work=at_work) == use
+            ]
+            some = [findings[place] for place in places]
+            if embed and some:
+                judged = self._judge(use, some, embed, read)
+                for place, one in zip(places, judged, strict=True):
+                    judgements[place] = one
+        return judgements
+
+    def _judge(
+        self, use: Use, some: Sequence[SpokenStatement], embed: Embed, read: Read | None
+    ) -> list[Judgement]:
+        features = np.array([plain_features(one) for one in some], np.float32)
+        vectors = embed([one.text for one in some])
+        readings = read([reading_pair(one, use) for one in some]) if read else None
+        if readings is None:
+            return self._layers[use, "vectors"](features, vectors)
+        return self._layers[use, "read"](np.hstack([features, readings]), vectors)
+
+
+@cache
+def shipped_judge() -> FindingJudge:
+    """Return the judge of this package, loaded on the first call."""
+    return FindingJudge()
