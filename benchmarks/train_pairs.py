@@ -10,7 +10,7 @@ minutes on a GPU, and `--steps` makes it a matter of seconds on a CPU. Writes
 `lore-pairs.safetensors` (the difference to the base model in int8), `pairs.json` (the heads) and
 `figures.json`. With `--held-out` each project, with some authors of pairs and a fifth of the
 conversations, is left out once, and only figures are written and what the third head says of the
-sentences left out (`readings.jsonl.gz`, for `train_statements.py`), and of those of `--also`.
+sentences left out (`readings.jsonl.gz`, for `train_statements.py`).
 """
 
 from __future__ import annotations
@@ -351,12 +351,11 @@ def statement_loss(
 
 @dataclass(frozen=True, slots=True)
 class LabelledSets:
-    """All that is labelled, questions by project; `also` are sentences that are only read."""
+    """All that is labelled, questions by project."""
 
     statements: list[Statements]
     groups: dict[str, list[Group]]
     sentences: list[Sentence]
-    also: list[Sentence]
 
 
 def relation_figures(
@@ -432,7 +431,6 @@ def hold_out(
             figures[fold] = statement_figures(model, texts, rows)
             print(fold, figures[fold], flush=True)
             readings += read_out(model, texts, rows)
-        readings += read_out(model, texts, [one for one in sets.also if one.fold in folds])
     return figures, readings
 
 
@@ -488,7 +486,6 @@ def main() -> None:
     parser.add_argument("--sets", type=Path, required=True)
     parser.add_argument("--pairs", type=Path, default=PAIRS)
     parser.add_argument("--sentences", type=Path, required=True, help="of train_statements.py")
-    parser.add_argument("--also", type=Path, help="sentences without labels to read")
     parser.add_argument("--model", type=Path, required=True, help="folder of all-MiniLM-L6-v2")
     parser.add_argument("--start", type=Path, help="a difference to start from, such as lore-mini")
     parser.add_argument("--out", type=Path, required=True)
@@ -509,7 +506,6 @@ def main() -> None:
         read_pairs(options.pairs),
         mine_groups(start, tokenizer, corpora),
         read_sentences(options.sentences),
-        read_sentences(options.also) if options.also else [],
     )
     recipe = Recipe(
         epochs=options.epochs,

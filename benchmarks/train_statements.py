@@ -312,7 +312,7 @@ def report(
             f", of 2+ {grades[:, 1].sum() / total[1]:.2f}{mark}"
         )
     some = group & (examples.kinds.sum(axis=1) > 0)
-    kinds = outputs[:, 1 : 1 + len(KINDS)].argmax(axis=1)
+    kinds = outputs[:, 1:].argmax(axis=1)
     right = kinds[some] == examples.kinds[some].argmax(axis=1)
     print(f"  kind right {right.mean():.2f} of {int(some.sum())} with a kind")
     for kind, name in enumerate(KINDS):

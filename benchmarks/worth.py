@@ -1,33 +1,25 @@
-"""What curation keeps of sessions of projects that the classifier has not seen, or with a chat.
+"""What curation keeps of sessions of which a reader listed what a colleague would want.
 
-    uv run python benchmarks/worth.py --corpus SESSIONS --sentences FILE
-    uv run python benchmarks/worth.py --corpus SESSIONS --cache EXAMPLES.npz --readings FILE
-                                      [--only PROJECT] [--all] [--sample 60] [--seed 1]
-    uv run python benchmarks/worth.py --corpus SESSIONS --chat [--only PROJECT] [--out FILE]
+    uv run python benchmarks/worth.py --corpus SESSIONS [--only PROJECT] [--all] [--sample 60]
+                                      [--seed 1] [--out FILE]
 
-The first command writes the sentences of the listed sessions for `train_pairs.py --held-out`
-(`--also`), whose readings of them the second takes; `--without-pairs` does without. The third
-asks the chat that the settings choose (`LORE_CHAT_PROVIDER` and so on); nothing here trained it.
-
-For each project of `data/worth-keeping.jsonl.gz` it trains the classifier without that project,
-curates the listed sessions (with `--all` every session of the project), and prints how much of what
-a reader listed is there. An item counts as covered if a fragment from one of its turns has at least
+For each project of `data/worth-keeping.jsonl.gz` it curates the listed sessions (with `--all` every
+session of the project) with the chat that the settings choose (`LORE_CHAT_PROVIDER` and so on;
+without one, with the shipped models, which know these projects), and prints how much of what the
+reader listed is there. An item counts as covered if a fragment from one of its turns has at least
 COVERED_WORDS of its content words, or a cosine of at least COVERED_COSINE to it.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
-import hashlib
 import json
 import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,22 +29,10 @@ import train_statements as training
 from episodes import messages_of
 from lore import settings
 from lore.capture.message_capture import Conversation, capture
-from lore.digest import extraction
-from lore.digest.drafts import CurationContext
-from lore.llm.offline.statement_classifier import (
-    KINDS,
-    USES,
-    Read,
-    StatementClassifier,
-)
-from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
 from lore.records import Fragment, NewMessage
 from lore.store import fragments, messages, sessions
 from lore.text import words
-
-Extract = Callable[[str], object]
-"""Curates the session with an id."""
 
 COVERED_WORDS, COVERED_COSINE = 0.4, 0.7
 DUPLICATE_COSINE, DUPLICATE_WORDS = 0.9, 0.8
@@ -68,61 +48,10 @@ class Kept:
     vector: np.ndarray
 
 
-def reading_id(context: str, text: str) -> str:
-    """Return the id of a sentence that is read after a context."""
-    return hashlib.sha256(f"{context}\0{text}".encode()).hexdigest()[:16]
-
-
-def write_sentences(listed: Sequence[dict[str, Any]], corpus: Path, path: Path) -> None:
-    """Write what the pair model may be asked of the listed sessions, each once."""
-    asked: dict[str, dict[str, str]] = {}
-
-    def record(project: str, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        for context, text in pairs:
-            said = context.partition(": ")[2]
-            for use in USES:  # without tools at hand, an exchange may count as talk
-                id_ = reading_id(f"{use}: {said}", text)
-                row = {"context": f"{use}: {said}", "read": text, "fold": project}
-                asked[id_] = {"id": id_, **row}
-        return np.zeros((len(pairs), 2 + len(KINDS)), np.float32)
-
-    for project in sorted({row["project"] for row in listed}):
-        wanted = {row["session"] for row in listed if row["project"] == project}
-        rows = training.read_lines(training.session_path(project, corpus))
-        raws = [raw for raw in rows if raw["sid"] in wanted]
-        with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder)) as memory:
-            classifier = StatementClassifier(read_from=0)
-            extract = offline_extract(memory, classifier, partial(record, project))
-            curate(memory, raws, project, extract)
-    with gzip.open(path, "wt", encoding="utf-8") as stream:
-        stream.writelines(json.dumps(row) + "\n" for row in asked.values())
-
-
-def reader_of(path: Path) -> Read:
-    """Return a reader that looks up what models without the project said."""
-    outputs = {row["id"]: row["scores"] for row in training.read_lines(path)}
-
-    def read(pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        return np.array([outputs[reading_id(*pair)] for pair in pairs], np.float32)
-
-    return read
-
-
-def offline_extract(memory: Memory, classifier: StatementClassifier, read: Read | None) -> Extract:
-    """Return a function that curates a session by a classifier."""
-    embedder = memory.sources.embedder
-    summarizer = OfflineSummarizer(
-        embedder.embed, encoder=embedder.name, read=read, classifier=classifier
-    )
-    means = CurationContext(summarizer, embedder, memory.sources.nearest)
-    return lambda session: extraction.curate_session(memory.database, session, means)
-
-
 def curate(
     memory: Memory,
     raws: Sequence[dict[str, Any]],
     project: str,
-    extract: Extract,
 ) -> list[Kept]:
     """Curate sessions of a project into a memory, and return what stands then."""
     places: dict[str, tuple[str, int]] = {}
@@ -133,7 +62,7 @@ def curate(
         if new:
             talk = Conversation(raw["sid"], agent="coding", project=f"/code/{project}", title=title)
             capture(memory.database, talk, new)
-            extract(raw["sid"])
+            memory.digest.curate(raw["sid"])
             with memory.database.read() as db:
                 n = sessions.get_session_number(db, raw["sid"])
                 stored = messages.messages_of_session(db, n, first=0, limit=100_000)
@@ -232,11 +161,6 @@ def parse_arguments() -> argparse.Namespace:
     """Return what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpus", type=Path, required=True, help="folder of fetch_sessions.py")
-    parser.add_argument("--cache", type=Path, help="examples of train_statements.py")
-    parser.add_argument("--sentences", type=Path, help="only write the sentences there")
-    parser.add_argument("--readings", type=Path, help="what train_pairs.py --held-out wrote")
-    parser.add_argument("--without-pairs", action="store_true", help="do without the pair model")
-    parser.add_argument("--chat", action="store_true", help="ask the chat of the settings")
     parser.add_argument("--out", type=Path, help="write all fragments there, as JSON lines")
     parser.add_argument("--only", action="append", help="one project; repeatable")
     parser.add_argument("--all", action="store_true", help="every session, not the listed ones")
@@ -249,13 +173,6 @@ def main() -> None:
     """Curate, count, and print a sample."""
     options = parse_arguments()
     listed = list(training.read_lines(training.DATA / "worth-keeping.jsonl.gz"))
-    if options.sentences:
-        write_sentences(listed, options.corpus, options.sentences)
-        return
-    examples = read = None
-    if not options.chat:
-        examples = training.cached_examples(options.cache, options.corpus, options.readings)
-        read = None if options.without_pairs else reader_of(options.readings)
     everything: list[Kept] = []
     names: dict[int, str] = {}
     covered = total = 0
@@ -271,12 +188,7 @@ def main() -> None:
             home = Path(folder)
             config = settings.load(home=home, project_dir=home).settings
             with Memory.open(config=config) as memory:
-                extract: Extract = memory.digest.curate
-                if examples is not None:
-                    weights = home / "statements.npz"
-                    training.write_weights(examples, weights, without=project)
-                    extract = offline_extract(memory, StatementClassifier(weights), read)
-                kept = curate(memory, raws, project, extract)
+                kept = curate(memory, raws, project)
                 wanted_items = [(row["session"], item) for row in rows for item in row["items"]]
                 rows_ = memory.sources.embedder.embed([item["what"] for _, item in wanted_items])
         hits = [

@@ -186,6 +186,20 @@ def test_what_only_may_replace_a_hit_takes_no_place_of_another(shop: Shop) -> No
     assert hit.replaced.by_id == newer
 
 
+@pytest.mark.parametrize(("certainty", "doubted"), [(0.9, {OLD, NEW}), (0.45, {OLD})])
+def test_of_two_doubts_no_third_follows(shop: Shop, certainty: float, doubted: set[str]) -> None:
+    shop.judge.certainty = certainty
+    shop.say(OLD, day=0)
+    shop.say(NEW, day=30)
+    shop.judge.replaced.append(("Postgres 14", "MariaDB"))
+    shop.say("we moved the orders to MariaDB", day=60)
+    with shop.memory.database.read() as db:
+        links = replacements.links_of(db, list(range(1, 10)))
+    assert {one.older_text for some in links.values() for one in some} == {
+        replacements.statement_key(text) for text in doubted
+    }
+
+
 def test_there_and_back_again_the_last_statement_holds(shop: Shop) -> None:
     back = "the orders database runs on Postgres 14 again"
     shop.judge.replaced.append(("Postgres 16", "14 again"))

@@ -65,7 +65,7 @@ CERTAIN, DOUBTFUL, WORDLESS = 0.5, 0.07, 0.2
 """Probability from which a statement counts as replaced, from which a pair is doubtful, and from
 which one is that has no telling word in common. (The model was trained with the pairs of real
 sessions that these let through: see `benchmarks/fit_pair_head.py`. Each time that makes it surer of
-what changes nothing, and less sure of the rest: these were 0.15 and 0.1 before.)"""
+what changes nothing, and less sure of the rest: doubt began at 0.15, then at 0.1.)"""
 
 POSSIBLE = 0.05
 """Probability from which a chat is asked about a pair that is not doubtful: it knows what the model
@@ -599,7 +599,7 @@ def _links_of_successors(db: Connection, link: Replacement) -> Iterator[Replacem
         earlier, later = sorted((link, other), key=lambda one: one.at)
         places = [replacements.place_of(db, one.newer_n) for one in (earlier, later)]
         is_same = other.older_text == replacements.statement_key(link.older_text)
-        is_certain = {"replaces", "partly"} & {link.relation, other.relation}
+        is_certain = not {"replaces", "partly"}.isdisjoint((link.relation, other.relation))
         if is_same and is_certain and places[0].session_n != places[1].session_n:
             yield later._replace(
                 older_n=earlier.newer_n,

@@ -15,8 +15,8 @@ from lore.llm.offline import sentence_rules
 from lore.llm.offline.extractor import (
     COMMIT_IMPORTANCE,
     MAX_FACTS,
-    UNJUDGED_THRESHOLD,
     WISH_IMPORTANCE,
+    WORK_THRESHOLD,
     group_by_topic,
 )
 from lore.llm.offline.sentence_rules import is_asked
@@ -337,7 +337,7 @@ def test_what_is_read_in_pairs_decides_with_the_vector(odds: float, is_kept: boo
     embed = FakeEmbedder(dimension=384).embed
     [score] = StatementClassifier(read_from=0).score(spoken, embed, at_work=True, read=read)
     assert asked == [("agent: Found it.", CAUSE)]
-    assert (score.worth >= UNJUDGED_THRESHOLD) == is_kept
+    assert (score.worth >= WORK_THRESHOLD) == is_kept
 
 
 def test_without_a_reading_the_vector_decides():

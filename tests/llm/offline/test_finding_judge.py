@@ -9,10 +9,15 @@ import pytest
 from lore.embed import open_embedder
 from lore.embed.embedder import Embedder
 from lore.embed.pair_model import PairModel, open_pair_model
-from lore.llm.offline.extractor import KEPT_THRESHOLD, extract
+from lore.llm.offline.extractor import KEPT_THRESHOLD, MAX_FACTS, extract
 from lore.llm.offline.finding_judge import FindingJudge, Judgement, shipped_judge
-from lore.llm.offline.statement_classifier import SpokenStatement, Turn, describe_message
-from lore.records import Segment
+from lore.llm.offline.statement_classifier import (
+    Embed,
+    SpokenStatement,
+    Turn,
+    describe_message,
+)
+from lore.records import Extract, Segment
 from lore.settings import Settings
 from lore.text.transcript_text import COMMIT_HEADING
 from tests.fakes import FakeEmbedder
@@ -27,7 +32,7 @@ RULE = "Always run the linter before you commit."
 def embedder(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
     opened = open_embedder(Settings(home=tmp_path_factory.mktemp("home"))).embedder
     if not opened.dimension:
-        pytest.skip("all-MiniLM-L6-v2 is not installed")
+        pytest.skip("the weights are not installed")
     return opened
 
 
@@ -35,7 +40,7 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
 def model(tmp_path_factory: pytest.TempPathFactory) -> PairModel:
     opened = open_pair_model(Settings(home=tmp_path_factory.mktemp("home")))
     if opened is None:
-        pytest.skip("all-MiniLM-L6-v2 is not installed")
+        pytest.skip("the weights are not installed")
     return opened
 
 
@@ -80,27 +85,83 @@ def test_talk_and_what_has_no_vector_is_not_judged(embedder: Embedder) -> None:
     assert judge.judge([], embedder.embed, at_work=True) == []
 
 
-class Refuses(FindingJudge):
-    """Finds nothing worth keeping."""
+class Decides(FindingJudge):
+    """Gives all findings one judgement, and remembers their texts."""
+
+    def __init__(self, chance: float, importance: float = 0.0) -> None:
+        super().__init__()
+        self.judgement = Judgement(chance, importance)
+        self.asked: list[str] = []
 
     def judge(
-        self, findings: Sequence[SpokenStatement], *_: object, **__: object
+        self, findings: Sequence[SpokenStatement], embed: Embed | None, **_: object
     ) -> list[Judgement | None]:
-        return [Judgement(0.0, 0.0) for _ in findings]
+        assert embed is not None
+        self.asked += [one.text for one in findings]
+        return [self.judgement for _ in findings]
+
+
+def kept(*lines: tuple[str, str], judge: FindingJudge) -> list[Extract]:
+    embed = FakeEmbedder(dimension=384).embed
+    exchange = Segment("s", as_messages(lines))
+    roots = extract(exchange, embed=embed, encoder=judge.encoder, judge=judge)
+    return [one for root in roots for one in (root, *root.children)]
 
 
 def contents(*lines: tuple[str, str], judge: FindingJudge) -> list[str]:
-    kept = extract(Segment("s", as_messages(lines)), embed=FakeEmbedder().embed, judge=judge)
-    return [one.content for root in kept for one in (root, *root.children)]
+    return [one.content for one in kept(*lines, judge=judge)]
 
 
-def test_rules_and_commit_messages_are_kept_whatever_the_judge_says() -> None:
-    commit = f"## {COMMIT_HEADING}: exports\n\n{FIX}"
-    said = (("user", RULE), WORK, ("assistant", FIX))
-    assert contents(*said, judge=Refuses()) == [RULE]
-    assert contents(("user", "go on"), WORK, ("assistant", commit), judge=Refuses()) == [FIX]
+def test_the_judge_decides_what_is_kept_and_how_important_it_is() -> None:
+    said = (("user", "go on"), WORK, ("assistant", CAUSE))
+    assert contents(*said, judge=Decides(KEPT_THRESHOLD - 0.01)) == []
+    low, high = (kept(*said, judge=Decides(0.9, grade))[0] for grade in (0.1, 0.9))
+    assert high.importance - low.importance == pytest.approx(0.4)
+
+
+def test_the_judge_reads_a_finding_with_what_completes_it() -> None:
+    judge = Decides(0.9)
+    kept(("user", "go on"), WORK, ("assistant", f"## Windows uploads\n\n- {FIX}"), judge=judge)
+    assert judge.asked == [f"Windows uploads: {FIX}"]
+
+
+def test_the_likeliest_come_first_if_there_are_too_many() -> None:
+    lines = [("user", "go on"), WORK]
+    lines += [("assistant", FIX.replace("save", f"save_{n}")) for n in range(2 * MAX_FACTS)]
+
+    class Counts(Decides):
+        def judge(
+            self, findings: Sequence[SpokenStatement], embed: Embed | None, **_: object
+        ) -> list[Judgement | None]:
+            return [Judgement(0.5 + n / 100, 0.5) for n in range(len(findings))]
+
+    texts = contents(*lines, judge=Counts(0.5))
+    assert sorted(texts) == sorted(text for _, text in lines[-MAX_FACTS:])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (("user", RULE), WORK),
+        (("user", "We moved the queue from Redis to Postgres."), WORK),
+        (("user", "go on"), WORK, ("assistant", f"## {COMMIT_HEADING}: exports\n\n{FIX}")),
+    ],
+)
+def test_rules_changes_and_commit_messages_are_kept_whatever_the_judge_says(
+    said: tuple[tuple[str, str], ...],
+) -> None:
+    assert len(contents(*said, judge=Decides(0.0))) == 1
+    assert contents(("user", "go on"), WORK, ("assistant", FIX), judge=Decides(0.0)) == []
+
+
+def test_a_head_that_does_not_stand_alone_takes_nothing_else_with_it() -> None:
+    said = (
+        "user",
+        "I tried it, and this is what we do now. We switched from npm to pnpm in March.",
+    )
+    assert contents(said, WORK, judge=Decides(0.9)) == ["We switched from npm to pnpm in March."]
 
 
 def test_without_the_encoder_worth_decides() -> None:
-    kept = extract(Segment("s", as_messages([("user", "go on"), WORK, ("assistant", CAUSE)])))
-    assert [one.content for one in kept] == [CAUSE]
+    exchange = Segment("s", as_messages([("user", "go on"), WORK, ("assistant", CAUSE)]))
+    assert [one.content for one in extract(exchange)] == [CAUSE]

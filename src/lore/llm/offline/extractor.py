@@ -1,4 +1,4 @@
-"""Extract knowledge from an exchange: statements that the classifier keeps, and tool traffic."""
+"""Extract knowledge from an exchange: statements that are worth keeping, and tool traffic."""
 
 from __future__ import annotations
 
@@ -38,22 +38,23 @@ from lore.text.question_list import Answer
 from lore.text.statements import Statement, is_whole
 from lore.text.transcript_text import COMMIT_HEADING
 
-WORK_THRESHOLD, TALK_THRESHOLD = 0.3, 0.85
-"""A statement may be kept from this probability on that it is worth keeping.
+WORK_THRESHOLD, TALK_THRESHOLD = 0.5, 0.85
+"""A statement is kept from this probability on that it is worth something.
 
 `benchmarks/train_statements.py` prints precision and recall on projects that were left out. In talk
-two of three statements are worth something to somebody; the threshold is higher there. At work
-`KEPT_THRESHOLD` decides, or without the encoder `UNJUDGED_THRESHOLD`.
+two of three statements are worth something to somebody; the threshold is higher there.
 """
 
-UNJUDGED_THRESHOLD = 0.5
-"""Worth from which on what is found is kept where it cannot be judged."""
+JOINED_THRESHOLD = 0.4
+"""Enough at work for a sentence right after one that is kept: a fix after its cause, a reason."""
 
-JOINED_THRESHOLD = 0.25
-"""Enough at work for a sentence right after one that may be kept: a fix after its cause."""
+PROPOSED_THRESHOLD, PROPOSED_NEXT_THRESHOLD = 0.3, 0.25
+"""Enough in place of these two where what is found is judged: then `KEPT_THRESHOLD` decides."""
 
 ANSWER_THRESHOLD = 0.25
-"""Enough for a person's answer to a numbered question of the agent, with that question."""
+"""Enough for a person's answer to a numbered question of the agent, with that question: it says
+what is to be built. Chosen on 165 such pairs of two projects: see `docs/reference/digest.md`.
+"""
 
 COMMIT_THRESHOLD = 0.4
 """Enough for a sentence of a commit message to be kept: an agent wrote it to be read later."""
@@ -112,25 +113,23 @@ def extract(
 ) -> list[Extract]:
     """Return the knowledge in an exchange that is worth keeping, broad before specific.
 
-    `encoder` names the model of `embed`: the classifier only reads vectors of its own encoder.
-    `read` is the pair model's.
+    `encoder` names the model of `embed`: the classifier and the judge only read vectors of their
+    own encoder. `read` is the pair model's.
     """
     messages = [one for one in exchange.messages if not goals.is_repeated(one.text)]
     if any(sentence_rules.orders_review(one.text) for one in messages if one.voice == "user"):
         messages = [one for one in messages if one.voice != "assistant"]
-    classifier = classifier or shipped_classifier()
-    usable = embed if encoder == classifier.encoder else None
+    classifier, judge = classifier or shipped_classifier(), judge or shipped_judge()
+    vectors = embed if encoder == classifier.encoder else None
     at_work = tool_evidence.is_work_session(messages)
     candidates = list(_candidates(messages, exchange.earlier))
-    scores = classifier.score(
-        [one.spoken for one in candidates], usable, read=read, at_work=at_work
-    )
-    chosen = _choose(candidates, scores, at_work=at_work)
-    proposals = list(_find_statements(chosen, messages, exchange.later))
-    judge = judge or shipped_judge()
-    spoken = [replace(group[0][0].spoken, text=one.text) for group, one in proposals]
-    vectors = embed if encoder == judge.encoder else None
-    judgements = judge.judge(spoken, vectors, read=read, at_work=at_work)
+    spoken = [one.spoken for one in candidates]
+    scores = classifier.score(spoken, vectors, read=read, at_work=at_work)
+    judged_by = embed if at_work and encoder == judge.encoder else None
+    chosen = _choose(candidates, scores, at_work=at_work, is_judged=judged_by is not None)
+    proposals = list(_propose(chosen, messages, exchange.later))
+    whole = [replace(group[0][0].spoken, text=one.text) for group, one in proposals]
+    judgements = judge.judge(whole, judged_by, read=read, at_work=at_work)
     findings = _deduplicate([
         *_keep(proposals, judgements),
         *tool_evidence.find_evidence(_filter_trusted(messages), _filter_trusted(exchange.later)),
@@ -145,17 +144,20 @@ _Chosen = list[tuple[_Candidate, Score]]
 _Proposal = tuple[_Chosen, Finding]
 
 
-def _choose(candidates: Sequence[_Candidate], scores: Sequence[Score], *, at_work: bool) -> _Chosen:
+def _choose(
+    candidates: Sequence[_Candidate], scores: Sequence[Score], *, at_work: bool, is_judged: bool
+) -> _Chosen:
     """Return the statements that may be worth keeping, with their scores."""
     chosen: _Chosen = []
     for one, score in zip(candidates, map(_by_rule, candidates, scores), strict=True):
         is_next = bool(chosen) and _belongs(chosen[-1:], one)
-        if score.worth >= _threshold(one, is_next=is_next, at_work=at_work):
+        least = _threshold(one, is_next=is_next, at_work=at_work, is_judged=is_judged)
+        if score.worth >= least:
             chosen.append((one, score))
     return chosen
 
 
-def _threshold(one: _Candidate, *, is_next: bool, at_work: bool) -> float:
+def _threshold(one: _Candidate, *, is_next: bool, at_work: bool, is_judged: bool) -> float:
     """Return from which probability on a statement may be kept."""
     if one.question:
         return ANSWER_THRESHOLD
@@ -163,6 +165,8 @@ def _threshold(one: _Candidate, *, is_next: bool, at_work: bool) -> float:
         return TALK_THRESHOLD
     if _is_committed(one):
         return COMMIT_THRESHOLD
+    if is_judged:
+        return PROPOSED_NEXT_THRESHOLD if is_next else PROPOSED_THRESHOLD
     return JOINED_THRESHOLD if is_next else WORK_THRESHOLD
 
 
@@ -176,7 +180,7 @@ def _filter_trusted(messages: Sequence[MessageText]) -> list[MessageText]:
     return [one for one in messages if one.voice == "tool" or TRUST[one.origin] >= UNASKED_TRUST]
 
 
-def _find_statements(
+def _propose(
     chosen: _Chosen, messages: Sequence[MessageText], later: Sequence[MessageText]
 ) -> Iterator[_Proposal]:
     """Yield what people and agents said that may be worth keeping, neighbours joined."""
@@ -199,14 +203,13 @@ def _find_statements(
 def _keep(
     proposals: Sequence[_Proposal], judgements: Sequence[Judgement | None]
 ) -> Iterator[Finding]:
-    """Yield what a reader would keep, commit messages, and a person's rules, wishes and changes."""
+    """Yield what a reader would keep, commit messages, and people's answers, rules and changes."""
     for (group, finding), judged in zip(proposals, judgements, strict=True):
-        is_certain = finding.kind == "preference" or bool(finding.corrects)
-        if is_certain or _is_committed(group[0][0]):
+        first = group[0][0]
+        if judged is None or finding.kind == "preference" or finding.corrects:
             yield finding
-        elif judged is None:
-            if finding.score >= UNJUDGED_THRESHOLD or group[0][0].question:
-                yield finding
+        elif _is_committed(first) or first.question:
+            yield replace(finding, score=judged.chance)
         elif judged.chance >= KEPT_THRESHOLD:
             importance = (finding.importance + judged.importance) / 2
             yield replace(finding, score=judged.chance, importance=importance)

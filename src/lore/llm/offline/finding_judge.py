@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,9 +14,9 @@ from lore.llm.offline.statement_classifier import (
     Embed,
     Form,
     Read,
-    Rows,
     SpokenStatement,
     Use,
+    load_linear_models,
     plain_features,
     reading_pair,
     statement_use,
@@ -39,24 +39,6 @@ class Judgement(NamedTuple):
     importance: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    """A linear layer over scaled features; links to a probability, and from that to importance."""
-
-    mean: Rows
-    scale: Rows
-    weights: Rows
-    link: Rows
-    grades: Rows
-
-    def __call__(self, features: Rows, vectors: Rows) -> list[Judgement]:
-        rows = (features - self.mean) * self.scale
-        out = np.hstack([vectors, rows, np.ones((len(rows), 1), np.float32)]) @ self.weights
-        chances = 1 / (1 + np.exp(-(self.link[0] * out + self.link[1])))
-        importance = np.interp(chances, self.grades[0], self.grades[1])
-        return list(map(Judgement, chances.tolist(), importance.tolist()))
-
-
 class FindingJudge:
     """Reads a finding as a whole, with the words that complete it and where it was said.
 
@@ -66,13 +48,7 @@ class FindingJudge:
     def __init__(self, path: Path = WEIGHTS) -> None:
         with np.load(path) as stored:
             self.encoder = str(stored["encoder"])
-            self._layers = {
-                (use, form): _Layer(
-                    *(stored[f"{use}_{form}_{field.name}"] for field in fields(_Layer))
-                )
-                for use in JUDGED_USES
-                for form in JUDGED_FORMS
-            }
+            self._models = load_linear_models(stored, product(JUDGED_USES, JUDGED_FORMS))
 
     def judge(
         self,
@@ -103,9 +79,13 @@ class FindingJudge:
         features = np.array([plain_features(one) for one in some], np.float32)
         vectors = embed([one.text for one in some])
         readings = read([reading_pair(one, use) for one in some]) if read else None
-        if readings is None:
-            return self._layers[use, "vectors"](features, vectors)
-        return self._layers[use, "read"](np.hstack([features, readings]), vectors)
+        form: Form = "vectors" if readings is None else "read"
+        if readings is not None:
+            features = np.hstack([features, readings])
+        model = self._models[use, form]
+        chances = model.probabilities(model.outputs(features, vectors)[:, 0])
+        importance = model.grade(chances)
+        return list(map(Judgement, chances.tolist(), importance.tolist()))
 
 
 @cache

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
+from itertools import product
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,9 +194,19 @@ def plain_features(one: SpokenStatement) -> list[float]:
     ]  # fmt: skip
 
 
+Form = Literal["plain", "vectors", "read"]
+FORMS: tuple[Form, ...] = ("plain", "vectors", "read")
+"""Features alone, with the vector, and with what the pair model reads as well."""
+
+Models = dict[tuple[Use, Form], "LinearModel"]
+
+
 @dataclass(frozen=True, slots=True)
-class _Head:
-    """A linear layer over scaled features: outputs for worth and for each kind."""
+class LinearModel:
+    """A linear layer over scaled features, and behind vectors if there are any.
+
+    `link` turns an output into a probability, `grades` one of them into an importance.
+    """
 
     mean: Rows
     scale: Rows
@@ -203,23 +214,32 @@ class _Head:
     link: Rows
     grades: Rows
 
-    def __call__(self, features: Rows, vectors: Rows | None) -> list[Score]:
-        """Return the scores of statements."""
+    def outputs(self, features: Rows, vectors: Rows | None) -> Rows:
+        """Return a row of outputs for each row of features."""
         rows = (features - self.mean) * self.scale
         parts = [rows] if vectors is None else [vectors, rows]
-        out = np.hstack([*parts, np.ones((len(rows), 1), np.float32)]) @ self.weights
-        worth = 1 / (1 + np.exp(-(self.link[0] * out[:, 0] + self.link[1])))
-        importance = np.interp(out[:, 0], self.grades[0], self.grades[1])
-        kinds = out[:, 1 : 1 + len(KINDS)].argmax(axis=1)
-        return [
-            Score(KINDS[kind], *(float(value) for value in values))
-            for kind, *values in zip(kinds, worth, importance, strict=True)
-        ]
+        out: Rows = np.hstack([*parts, np.ones((len(rows), 1), np.float32)]) @ self.weights
+        return out
+
+    def probabilities(self, outputs: Rows) -> Rows:
+        """Return the probabilities of some outputs."""
+        chances: Rows = 1 / (1 + np.exp(-(self.link[0] * outputs + self.link[1])))
+        return chances
+
+    def grade(self, values: Rows) -> Rows:
+        """Return the importance of some outputs or probabilities."""
+        importance: Rows = np.interp(values, self.grades[0], self.grades[1])
+        return importance
 
 
-Form = Literal["plain", "vectors", "read"]
-FORMS: tuple[Form, ...] = ("plain", "vectors", "read")
-"""Features alone, with the vector, and with what the pair model reads as well."""
+def load_linear_models(stored: Any, names: Iterable[tuple[Use, Form]]) -> Models:
+    """Return the models of uses and forms from a file of weights."""
+    return {
+        (use, form): LinearModel(
+            *(stored[f"{use}_{form}_{one.name}"] for one in fields(LinearModel))
+        )
+        for use, form in names
+    }
 
 
 class StatementClassifier:
@@ -229,13 +249,7 @@ class StatementClassifier:
         self._read_from = read_from
         with np.load(path) as stored:
             self.encoder = str(stored["encoder"])
-            self._heads = {
-                (use, form): _Head(
-                    *(stored[f"{use}_{form}_{field.name}"] for field in fields(_Head))
-                )
-                for use in USES
-                for form in FORMS
-            }
+            self._models = load_linear_models(stored, product(USES, FORMS))
 
     def score(
         self,
@@ -265,19 +279,29 @@ class StatementClassifier:
             return []
         plain = np.array([plain_features(one) for one in some], np.float32)
         if embed is None:
-            return self._heads[use, "plain"](plain, None)
+            return self._scores(use, "plain", plain, None)
         vectors = embed([one.text for one in some])
-        scores = self._heads[use, "vectors"](plain, vectors)
+        scores = self._scores(use, "vectors", plain, vectors)
         likely = [row for row, score in enumerate(scores) if score.worth >= self._read_from]
         readings = None
         if read and likely:
             readings = read([reading_pair(some[row], use) for row in likely])
         if readings is not None:
             features = np.hstack([plain[likely], readings])
-            better = self._heads[use, "read"](features, vectors[likely])
+            better = self._scores(use, "read", features, vectors[likely])
             for row, score in zip(likely, better, strict=True):
                 scores[row] = score
         return scores
+
+    def _scores(self, use: Use, form: Form, features: Rows, vectors: Rows | None) -> list[Score]:
+        """Return the scores by the outputs of a model: worth, and a column for each kind."""
+        model = self._models[use, form]
+        out = model.outputs(features, vectors)
+        worth, importance = model.probabilities(out[:, 0]), model.grade(out[:, 0])
+        return [
+            Score(KINDS[kind], *(float(value) for value in values))
+            for kind, *values in zip(out[:, 1:].argmax(axis=1), worth, importance, strict=True)
+        ]
 
 
 @cache
