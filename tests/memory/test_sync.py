@@ -44,6 +44,18 @@ def test_a_bundle_of_a_paired_machine_is_believed(pair: Pair, tmp_path: Path) ->
     assert other.sync.state_hash() == one.sync.state_hash()
 
 
+def test_the_machine_of_a_bundle_is_listed(pair: Pair, tmp_path: Path) -> None:
+    one, other = pair
+    one.remember("Staging runs on port 6543.")
+    one.sync.write_bundle(tmp_path / "bundle")
+    other.sync.read_bundle(tmp_path / "bundle", trust=True)
+    [peer] = other.sync.state().peers
+    assert (peer.name, peer.machine) == ("bundles", one.sync.state().machine)
+    assert peer.synced_at is not None
+    one.sync.read_bundle(tmp_path / "bundle")
+    assert one.sync.state().peers == ()
+
+
 def test_a_bundle_is_taken_once_on_trust(pair: Pair, tmp_path: Path) -> None:
     one, other = pair
     one.remember("Staging runs on port 6543.")

@@ -22,7 +22,7 @@ from lore.store.hard_delete import ForgetSelection
 from lore.store.history import Tombstone
 from lore.sync import bundle, peers
 from lore.sync.batch import Applied
-from lore.sync.exchange import Exchange, note_problem
+from lore.sync.exchange import Exchange, note_bundle, note_problem
 from lore.sync.peers import PeerOptions
 from lore.sync.replica import ChangePage, Replica
 from lore.sync.wire_format import FORMAT, OLDEST_FORMAT, is_key
@@ -98,6 +98,8 @@ class Sync(MemoryPart):
                 applied += self._receive(page, _do_nothing, opened.machine)
                 progress("receiving", applied.received)
         replica.scan()
+        if opened.machine != replica.machine:
+            note_bundle(self._database, opened.machine)
         self.finish_forgets()
         return self._result(str(source), 0, applied, "")
 

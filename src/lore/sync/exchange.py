@@ -20,6 +20,9 @@ _MOST_ROUNDS = 8
 """What one side deletes or merges because of the other goes back in the next round; two are usual,
 and a conflict needs three."""
 
+BUNDLES = "bundles"
+"""The name of a peer of which only bundles were read."""
+
 _LONGEST_PROBLEM = 300
 
 Progress = Callable[[str, int], None]
@@ -118,6 +121,18 @@ class Exchange:
             self.sent += len(page.records)
             self.progress("sending", self.sent)
         return count
+
+
+def note_bundle(database: Database, machine: str) -> None:
+    """Remember when a machine's bundle was read; a machine that is reached otherwise has a name."""
+
+    def work(db: Connection) -> None:
+        row = sync_rows.get_peer(db, machine)
+        now = clock.to_us(database.now())
+        sync_rows.put_peer(db, row._replace(name=row.name or BUNDLES, synced_at=now))
+
+    if machine:
+        database.write(work)
 
 
 def note_problem(database: Database, name: str, problem: str, *, machine: str = "") -> None:
