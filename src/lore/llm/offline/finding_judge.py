@@ -26,7 +26,7 @@ WEIGHTS = Path(__file__).parents[2] / "data" / "findings.npz"
 """Made by `benchmarks/train_findings.py`, which also measures it on projects left out."""
 
 JUDGED_USES: tuple[Use, ...] = ("person", "agent")
-"""Readers judged what was findings in sessions of work, not in talk."""
+"""Readers judged what was found in sessions of work, not in talk."""
 
 JUDGED_FORMS: tuple[Form, ...] = ("vectors", "read")
 """Plain features alone tell too little of a finding."""
