@@ -38,6 +38,7 @@ from lore.llm.offline.statement_classifier import (
 from lore.settings import load
 from train_statements import (
     FEATURE_SCALE,
+    KEPT_GRADES,
     READING_SCALE,
     area_under_curve,
     fit_link,
@@ -50,9 +51,6 @@ DATA = Path(__file__).parent / "data" / "fragments.jsonl.gz"
 SPEAKERS: dict[str, Use] = {"user": "person", "assistant": "agent"}
 PENALTY, OTHERS = 20.0, 0.5
 """Chosen on the projects left out; 10 to 30 and 0.3 to 1 differ little."""
-
-GRADES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.65)
-"""Importance at the threshold, and at each further fifth of what is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +84,8 @@ def read_findings(rows: list[dict[str, Any]]) -> Findings:
     """Return the features of judged findings, by the shipped models."""
     settings = load().settings
     model, embedder = open_pair_model(settings), open_embedder(settings).embedder
+    if embedder.name != DEFAULT:
+        sys.exit(f"The weights are for {DEFAULT}: unset embed.provider and embed.model.")
     if model is None:
         sys.exit("The pair model is not installed: 'uv sync' installs its weights.")
     found = [spoken(row) for row in rows]
@@ -190,7 +190,7 @@ def main() -> None:
             layer = train(findings, use, form, everything)
             arrays = {
                 "mean": layer.mean, "scale": layer.scale, "weights": layer.weights[:, None],
-                "link": link, "grades": np.array([fifths, GRADES]),
+                "link": link, "grades": np.array([fifths, KEPT_GRADES]),
             }  # fmt: skip
             stored |= {f"{use}_{form}_{key}": one.astype(np.float32) for key, one in arrays.items()}
     if options.write:

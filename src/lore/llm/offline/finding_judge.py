@@ -59,19 +59,14 @@ class FindingJudge:
         read: Read | None = None,
     ) -> list[Judgement | None]:
         """Judge each; None for what is of talk, and for all without the encoder `self.encoder`."""
-        judgements: list[Judgement | None] = [None] * len(findings)
+        judgements: dict[int, Judgement] = {}
+        uses = [statement_use(one, at_work=at_work) for one in findings]
         for use in JUDGED_USES:
-            places = [
-                place
-                for place, one in enumerate(findings)
-                if statement_use(one, at_work=at_work) == use
-            ]
-            some = [findings[place] for place in places]
-            if embed and some:
-                judged = self._judge(use, some, embed, read)
-                for place, one in zip(places, judged, strict=True):
-                    judgements[place] = one
-        return judgements
+            places = [place for place, other in enumerate(uses) if other == use]
+            if embed and places:
+                judged = self._judge(use, [findings[place] for place in places], embed, read)
+                judgements |= zip(places, judged, strict=True)
+        return [judgements.get(place) for place in range(len(findings))]
 
     def _judge(
         self, use: Use, some: Sequence[SpokenStatement], embed: Embed, read: Read | None
